@@ -1,0 +1,44 @@
+PYTHON ?= python3
+BIN := .venv/bin
+ACTIVE := .venv/.installed
+
+.PHONY: help demo test lint format bench rules clean
+help:
+	@echo "make demo    a first look: learn, decide, and see what silence buys"
+	@echo "make test    all tests and doctests"
+	@echo "make lint    style, types and layers"
+	@echo "make bench   measure speed and memory, write docs/performance.md"
+	@echo "make rules   compute the quadrature rules anew (about half an hour)"
+
+# A fresh Debian or Ubuntu keeps venv in a package of its own.
+$(ACTIVE): pyproject.toml
+	$(PYTHON) -m venv .venv || (rm -rf .venv && apt-get update && apt-get install -y python3-venv && $(PYTHON) -m venv .venv)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $@
+
+demo: $(ACTIVE)
+	$(BIN)/python examples/digits.py
+
+test: $(ACTIVE)
+	$(BIN)/python -m pytest --numprocesses 2
+
+lint: $(ACTIVE)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(ACTIVE)
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(ACTIVE)
+	$(BIN)/python -m benchmarks
+
+rules: $(ACTIVE)
+	$(BIN)/python -m pip install --quiet ".[rules]"
+	$(BIN)/python tools/reciprocal_rules.py
+
+clean:
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,92 @@
+"""probabilities × loss × penalty → the optimal partial prediction."""
+
+from typing import Any
+
+from abstain.assembly import Assembly
+from abstain.errors import InvalidLoss
+from abstain.losses import LossLike, as_loss
+from abstain.losses.overlap import OverlapLoss
+from abstain.penalties import PenaltyLike, as_penalty
+from abstain.prediction import PartialPrediction, PartialRanking
+from abstain.probabilities import Block, Probabilities
+from abstain.profile import RiskProfile, require_nondecreasing
+from abstain.threads import for_each
+
+
+def decide(
+    probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike = 0.1
+) -> PartialPrediction | PartialRanking:
+    """Argmin over all partial predictions ŷ of E[ℓ(y_D, ŷ_D)] + f(|A|), for each instance.
+
+    D are the answered, A the abstained labels; the labels are taken to be independent given the instance (which
+    matters for the rank, F and Jaccard losses and for subset 0/1, not for Hamming). Of predictions that are equally
+    good, one with fewest abstentions is given, and a label at p = ½ is answered 0.
+
+    Parameters
+    ----------
+    probabilities : array-like, frame or sparse matrix of shape (n, m), or one instance as a vector
+        P(label is relevant). Frames keep their label names and index. What a sparse matrix does not store has
+        probability 0.
+    loss : "hamming", "rank", "f1", "jaccard", "subset", or a loss object
+        What wrong answers cost.
+    penalty : number, `Linear`, `Concave`, `PerLabel`, function f(a), table f(0) … f(m), or None
+        What abstaining on a labels costs. A number c is ``Linear(c)``; None (or an infinite cost) forbids abstention
+        and gives the optimal complete prediction.
+
+    Returns
+    -------
+    PartialPrediction, or PartialRanking for the rank loss
+
+    Examples
+    --------
+    >>> import abstain
+    >>> abstain.decide([[0.97, 0.55, 0.08], [0.30, 0.04, 0.88]], loss="hamming", penalty=0.2)
+    PartialPrediction of 2 instances × 3 labels: 33.3% abstained, expected loss 0.335
+       0  1  2
+    0  1  ?  0
+    1  ?  0  1
+    """
+    table, chosen, bound = Probabilities(probabilities), as_loss(loss), as_penalty(penalty)
+    chosen.check(table.n_labels)
+    costs = bound.bind(table.n_labels)
+    chosen.accept(costs)
+    require_nondecreasing(table, costs.is_nondecreasing)
+    assembly = Assembly(table, chosen)
+
+    def work(block: Block) -> None:
+        codes, expected = assembly.room(block)
+        chosen.decide(block, table.load(block), costs.narrowed(block.shape[1]), codes, expected)
+        assembly.store(block, codes, expected)
+
+    for_each(work, table.blocks(chosen.entries_per_block))
+    return assembly.finish()
+
+
+def risk_profile(probabilities: Any, loss: LossLike = "hamming") -> RiskProfile:
+    """r(a) = min { E[ℓ(y_D, ŷ_D)] : |A| = a } for a = 0 … m: all that a decision needs to know of the loss.
+
+    Any counting penalty is then decided by ``profile.decide(penalty)`` at the price of looking up the best a, and
+    ``profile.path()`` gives the answer for all linear costs at once.
+
+    Parameters
+    ----------
+    probabilities, loss
+        As for `decide`.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> profile = abstain.risk_profile([0.9, 0.8, 0.7, 0.3], "hamming")
+    >>> profile.values.round(3)
+    array([[0.9, 0.6, 0.3, 0.1, 0. ]])
+    >>> profile.decide(abstain.Linear(0.25)).labels, profile.decide(abstain.Linear(0.15)).labels
+    (array([[ 1,  1, -1, -1]], dtype=int8), array([[ 1, -1, -1, -1]], dtype=int8))
+    """
+    table, chosen = Probabilities(probabilities), as_loss(loss)
+    chosen.check(table.n_labels)
+    if table.is_sparse and isinstance(chosen, OverlapLoss) and chosen.zero_division == 0:
+        raise InvalidLoss(
+            f"the profile of {chosen!r} on sparse probabilities would be dense: with zero_division=0, leaving open "
+            "what is stored does not make the risk 0. Use zero_division=1, a dense array, or abstain.decide."
+        )
+    return RiskProfile(table, chosen)

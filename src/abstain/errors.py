@@ -1,0 +1,17 @@
+"""One error for each kind of mistake, so that callers can tell them apart."""
+
+
+class InvalidProbabilities(ValueError):
+    """The probabilities are not an n × m table of numbers in [0, 1]."""
+
+
+class InvalidLabels(ValueError):
+    """Truth, answers or a partial prediction do not fit each other, or hold something that is not a label."""
+
+
+class InvalidPenalty(ValueError):
+    """The penalty is not one, or the loss cannot honour it."""
+
+
+class InvalidLoss(ValueError):
+    """The loss is unknown, its parameters are out of range, or it does not fit the prediction."""

@@ -1,0 +1,87 @@
+"""Losses whose best partial prediction answers the labels it is most certain of: Hamming and subset 0/1.
+
+A label's *score* is what answering it costs in expectation, min(fn·p, fp·(1 − p)), less its own price of abstention.
+Cost arrays have one row for all instances or one row each; ``shape[0] > 1`` tells.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+def answer_where_cheap(p, false_negative, false_positive, review, codes, expected):
+    """Linear penalties: answer iff the expected cost of answering is at most the label's price of abstention.
+
+    Invariant: review is the price times 1 + TIE, so that a tie answers.
+    """
+    n, m = p.shape
+    for i in range(n):
+        fn = false_negative[i if false_negative.shape[0] > 1 else 0]
+        fp = false_positive[i if false_positive.shape[0] > 1 else 0]
+        price = review[i if review.shape[0] > 1 else 0]
+        total = 0.0
+        for j in range(m):
+            if_zero = fn[j] * p[i, j]
+            if_one = fp[j] * (1.0 - p[i, j])
+            score = min(if_zero, if_one)
+            total += min(score, price[j])
+            codes[i, j] = (1 if if_zero > if_one else 0) if score <= price[j] else -1
+        expected[i] = total
+
+
+@njit(nogil=True, cache=True)
+def score(p, false_negative, false_positive, price, scores):
+    """scores[i, j] = what answering label j saves (negative) or costs against abstaining at its price."""
+    n, m = p.shape
+    for i in range(n):
+        fn = false_negative[i if false_negative.shape[0] > 1 else 0]
+        fp = false_positive[i if false_positive.shape[0] > 1 else 0]
+        c = price[i if price.shape[0] > 1 else 0]
+        for j in range(m):
+            scores[i, j] = min(fn[j] * p[i, j], fp[j] * (1.0 - p[i, j])) - c[j]
+
+
+@njit(nogil=True, cache=True)
+def profile_of_sum(sorted_scores, base, values):
+    """values[i, a] = base[i] + the sum of the m − a smallest scores."""
+    n, m = sorted_scores.shape
+    for i in range(n):
+        total = base[i]
+        values[i, m] = total
+        for d in range(m):
+            total += sorted_scores[i, d]
+            values[i, m - 1 - d] = total
+
+
+@njit(nogil=True, cache=True)
+def profile_of_product(sorted_scores, values):
+    """values[i, a] = 1 − the product of (1 − score) over the m − a smallest scores."""
+    n, m = sorted_scores.shape
+    for i in range(n):
+        right = 1.0
+        values[i, m] = 0.0
+        for d in range(m):
+            right *= 1.0 - sorted_scores[i, d]
+            values[i, m - 1 - d] = 1.0 - right
+
+
+@njit(nogil=True, cache=True)
+def answer_most_certain(p, false_negative, false_positive, scores, sorted_scores, n_abstained, codes):
+    """Answer the labels with the smallest scores; of labels equal at the threshold, the first ones."""
+    n, m = p.shape
+    for i in range(n):
+        fn = false_negative[i if false_negative.shape[0] > 1 else 0]
+        fp = false_positive[i if false_positive.shape[0] > 1 else 0]
+        n_answered = m - n_abstained[i]
+        threshold = sorted_scores[i, n_answered - 1] if n_answered > 0 else -np.inf
+        within = 0
+        for j in range(m):
+            answered = scores[i, j] <= threshold
+            within += answered
+            codes[i, j] = (1 if fn[j] * p[i, j] > fp[j] * (1.0 - p[i, j]) else 0) if answered else -1
+        j = m
+        while within > n_answered:
+            j -= 1
+            if scores[i, j] == threshold:
+                codes[i, j] = -1
+                within -= 1

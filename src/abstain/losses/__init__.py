@@ -1,0 +1,32 @@
+"""The losses, and their names."""
+
+from typing import TypeAlias
+
+from abstain.errors import InvalidLoss
+from abstain.losses.base import Loss
+from abstain.losses.hamming import Hamming
+from abstain.losses.overlap import FMeasure, Jaccard
+from abstain.losses.rank import Rank
+from abstain.losses.subset import SubsetZeroOne
+
+__all__ = ["LOSSES", "FMeasure", "Hamming", "Jaccard", "Loss", "LossLike", "Rank", "SubsetZeroOne", "as_loss"]
+
+LossLike: TypeAlias = str | Loss
+
+LOSSES: dict[str, type[Loss]] = {
+    "f1": FMeasure,
+    "hamming": Hamming,
+    "jaccard": Jaccard,
+    "rank": Rank,
+    "subset": SubsetZeroOne,
+}
+
+
+def as_loss(loss: LossLike) -> Loss:
+    """The loss that the user means, by name or as it is."""
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]()
+    accepted = ", ".join(repr(name) for name in LOSSES)
+    raise InvalidLoss(f"loss is {loss!r}; expected one of {accepted}, or a loss such as abstain.Hamming()")

@@ -1,0 +1,116 @@
+"""What every loss provides: its risk profile, the prediction that attains it, and the loss itself.
+
+A loss works on one block of rows at a time: `p` are its probabilities (n × m, float64 in [0, 1]), `codes` its answers
+(1, 0, −1 = abstained; for rankings positions from 0, −1 = not ranked). Nothing here checks what the door has checked.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstain.errors import InvalidLoss, InvalidPenalty
+from abstain.kernels.choice import choose
+from abstain.penalties import BoundPenalty
+from abstain.probabilities import Block
+
+Floats = NDArray[np.float64]
+Codes = NDArray[Any]
+Counts = NDArray[np.integer[Any]]
+
+
+class BlockProfile(NamedTuple):
+    """The risk profile of a block, and what is needed to attain any point of it.
+
+    values[i, a] is the least expected loss with a abstentions. The labels of instance i, put in an order of the loss's
+    own, are left open from start[i, a] on, a of them; start is None if that is always the end. guide holds the order,
+    or the sorted values that tell it.
+    """
+
+    values: Floats
+    guide: NDArray[Any]
+    start: NDArray[np.int32] | None
+
+    def of(self, rows: slice) -> "BlockProfile":
+        """A view of some rows."""
+        return BlockProfile(self.values[rows], self.guide[rows], None if self.start is None else self.start[rows])
+
+
+class Loss(ABC):
+    """ℓ(y_D, ŷ_D): how wrong the answered labels D are. Smaller is better; no answer, no loss."""
+
+    is_decomposable: ClassVar[bool] = False
+    """Whether the loss is a sum over labels, so that each label can have its own price of abstention."""
+    gives_rankings: ClassVar[bool] = False
+    """Whether the answers are positions in a ranking instead of labels."""
+    unit: ClassVar[float] = 1.0
+    """1 if the loss is 1 minus a measure, so that its rounding errors are absolute; 0 if it is a sum."""
+    guide_type: ClassVar[type[np.generic]] = np.float64
+    has_gap: ClassVar[bool] = True
+    entries_per_block: ClassVar[int] = 1 << 18
+    """How many probabilities are worked at a time: two megabytes, fewer where each takes long."""
+
+    def check(self, n_labels: int) -> None:
+        """Raise `InvalidLoss` if the loss has parameters that do not fit so many labels."""
+
+    def accept(self, penalty: BoundPenalty) -> None:
+        """Raise `InvalidPenalty` if no optimum can be found for this penalty."""
+        if penalty.label_costs is not None and not self.is_decomposable:
+            raise InvalidPenalty(
+                f"{self!r} cannot honour PerLabel costs: it is not a sum over labels, so the labels to leave open are "
+                "no longer found by sorting. Use a counting penalty, or a decomposable loss (Hamming)."
+            )
+
+    @abstractmethod
+    def profile(self, block: Block, p: Floats, out: BlockProfile) -> None:
+        """Fill in the risk profile of a block."""
+
+    @abstractmethod
+    def attain(
+        self, block: Block, p: Floats, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
+    ) -> None:
+        """Write the best answers with so many abstentions."""
+
+    def decide(self, block: Block, p: Floats, penalty: BoundPenalty, codes: Codes, expected: Floats) -> None:
+        """Write the best answers and their expected generalised loss."""
+        profile = self.empty_profile(p.shape)
+        self.profile(block, p, profile)
+        self.decide_from_profile(block, p, profile, penalty, codes, expected)
+
+    def decide_from_profile(
+        self, block: Block, p: Floats, profile: BlockProfile, penalty: BoundPenalty, codes: Codes, expected: Floats
+    ) -> None:
+        """The same, from a profile that is already known."""
+        n_abstained = np.empty(len(p), np.intp)
+        choose(profile.values, penalty.counts, self.unit, n_abstained, expected)
+        self.attain(block, p, profile, n_abstained, codes)
+
+    def empty_profile(self, shape: tuple[int, int]) -> BlockProfile:
+        """Room for the profile of n × m probabilities."""
+        n, m = shape
+        start = np.empty((n, m + 1), np.int32) if self.has_gap else None
+        return BlockProfile(np.empty((n, m + 1)), np.empty((n, m), self.guide_type), start)
+
+    @abstractmethod
+    def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
+        """ℓ(y_D, ŷ_D) of each row."""
+
+    @abstractmethod
+    def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
+        """E[ℓ(y_D, ŷ_D)] of each row, for independent labels with probabilities p and any answers."""
+
+
+def start_at(profile: BlockProfile, n_abstained: NDArray[np.intp]) -> NDArray[np.int32]:
+    """Where the gap of each row starts."""
+    assert profile.start is not None
+    return profile.start[np.arange(len(n_abstained)), n_abstained]
+
+
+def read_parameter(value: Any, name: str, loss: Loss, accepted: str, valid: Callable[[float], bool]) -> float:
+    """A number, or an error that names it and says what is accepted."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not valid(float(value)):
+        raise InvalidLoss(f"{type(loss).__name__}: {name} is {value!r}; expected {accepted}")
+    return float(value)

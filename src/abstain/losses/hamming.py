@@ -1,0 +1,101 @@
+"""Hamming loss with any costs: every decomposable loss."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from abstain.errors import InvalidLoss
+from abstain.kernels import certainty
+from abstain.kernels.choice import TIE
+from abstain.losses.base import Codes, Floats
+from abstain.losses.certainty import CertaintyLoss
+from abstain.penalties import BoundPenalty
+from abstain.probabilities import Block
+
+
+class Hamming(CertaintyLoss):
+    """ℓ = Σ_{i∈D} fn_i · [y_i = 1, ŷ_i = 0] + fp_i · [y_i = 0, ŷ_i = 1]: a cost for every wrong label.
+
+    With unit costs it is the number of wrong labels. Label i is answered 1 iff fn_i·p_i > fp_i·(1 − p_i); what that
+    costs in expectation, s_i = min(fn_i·p_i, fp_i·(1 − p_i)), is compared with the price of abstaining. Under a linear
+    penalty label i is answered iff s_i ≤ c.
+
+    Parameters
+    ----------
+    false_negative, false_positive : float or one number per label, default=1.0
+        What a missed and what a wrongly given label costs.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> abstain.decide([0.95, 0.6, 0.2], abstain.Hamming(), penalty=0.25).labels
+    array([[ 1, -1,  0]], dtype=int8)
+    >>> missed_is_worse = abstain.Hamming(false_negative=5.0)
+    >>> abstain.decide([0.95, 0.6, 0.2], missed_is_worse, penalty=0.25).labels
+    array([[ 1, -1, -1]], dtype=int8)
+    """
+
+    is_decomposable = True
+    unit = 0.0
+
+    def __init__(self, false_negative: ArrayLike = 1.0, false_positive: ArrayLike = 1.0) -> None:
+        self.false_negative = _read_costs(false_negative, "false_negative")
+        self.false_positive = _read_costs(false_positive, "false_positive")
+
+    def __repr__(self) -> str:
+        shown = {"false_negative": self.false_negative, "false_positive": self.false_positive}
+        parts = [f"{name}={_shown(cost)}" for name, cost in shown.items() if not np.array_equal(cost, 1.0)]
+        return f"Hamming({', '.join(parts)})"
+
+    def check(self, n_labels: int) -> None:
+        for name, cost in (("false_negative", self.false_negative), ("false_positive", self.false_positive)):
+            if cost.ndim == 1 and len(cost) != n_labels:
+                raise InvalidLoss(f"Hamming: {name} has {len(cost)} costs for {n_labels} labels")
+
+    def costs(self, block: Block) -> tuple[Floats, Floats]:
+        return _spread(self.false_negative, block), _spread(self.false_positive, block)
+
+    def accumulate(self, sorted_scores: Floats, base: Floats, values: Floats) -> None:
+        certainty.profile_of_sum(sorted_scores, base, values)
+
+    def decide(self, block: Block, p: Floats, penalty: BoundPenalty, codes: Codes, expected: Floats) -> None:
+        if penalty.slope is None:
+            super().decide(block, p, penalty, codes, expected)
+            return
+        price = _spread(np.array(penalty.slope), block)
+        if penalty.label_costs is not None:
+            price = price + block.per_label(penalty.label_costs)
+        certainty.answer_where_cheap(p, *self.costs(block), price * (1.0 + TIE), codes, expected)
+
+    def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
+        fn, fp = self.costs(block)
+        wrong: Floats = np.where(truth, fn * (codes == 0), fp * (codes == 1)).sum(axis=1)
+        return wrong
+
+    def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
+        fn, fp = self.costs(block)
+        risk: Floats = (fn * p * (codes == 0) + fp * (1.0 - p) * (codes == 1)).sum(axis=1)
+        return risk
+
+
+def _read_costs(costs: ArrayLike, name: str) -> NDArray[np.float64]:
+    try:
+        array = np.array(costs, dtype=np.float64)
+    except (TypeError, ValueError) as reason:
+        raise InvalidLoss(f"Hamming: {name} must be numbers ({reason})") from reason
+    if array.ndim > 1:
+        raise InvalidLoss(f"Hamming: {name} must be one number or one per label, got shape {array.shape}")
+    bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
+    if len(bad):
+        where = f" of label {bad[0]}" if array.ndim else ""
+        raise InvalidLoss(f"Hamming: {name}{where} is {np.ravel(array)[bad[0]]}; expected finite numbers ≥ 0")
+    return array
+
+
+def _spread(cost: NDArray[np.float64], block: Block) -> Floats:
+    return np.full((1, block.shape[1]), cost) if cost.ndim == 0 else block.per_label(cost)
+
+
+def _shown(cost: NDArray[np.float64]) -> Any:
+    return f"{cost:g}" if cost.ndim == 0 else np.array2string(cost, separator=", ", threshold=6)

@@ -1,0 +1,161 @@
+"""F-measure and Jaccard index: how much the labels answered 1 overlap with the relevant ones."""
+
+from abc import abstractmethod
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstain.errors import InvalidLoss
+from abstain.kernels import overlap
+from abstain.kernels.quadrature import longest_reach, reciprocal_rule
+from abstain.losses.base import BlockProfile, Codes, Counts, Floats, Loss, read_parameter, start_at
+from abstain.penalties import BoundPenalty
+from abstain.probabilities import Block
+
+
+class OverlapLoss(Loss):
+    """1 minus the measure of the answered labels: 1 on the most likely ones, 0 on the least likely."""
+
+    entries_per_block = 1 << 14
+
+    def __init__(self, zero_division: float = 1.0) -> None:
+        self.zero_division = read_parameter(zero_division, "zero_division", self, "0 or 1", lambda x: x in (0, 1))
+
+    @abstractmethod
+    def rule(self, n_labels: int) -> overlap.OverlapRule:
+        """How labels enter the expected measure of up to so many labels."""
+
+    @abstractmethod
+    def measure(self, hits: Counts, predicted: Counts, relevant: Counts) -> tuple[Any, Any]:
+        """Numerator and denominator of the measure, given the numbers of labels in each role."""
+
+    def profile(self, block: Block, p: Floats, out: BlockProfile) -> None:
+        _sort_decreasing(p, out.guide)
+        overlap.profile_of_overlap(out.guide, self.zero_division, self.rule(p.shape[1]), out.values, out.start)
+
+    def attain(
+        self, block: Block, p: Floats, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
+    ) -> None:
+        overlap.answer_around_gap(p, profile.guide, start_at(profile, n_abstained), n_abstained, codes)
+
+    def decide(self, block: Block, p: Floats, penalty: BoundPenalty, codes: Codes, expected: Floats) -> None:
+        ranked = np.empty_like(p)
+        _sort_decreasing(p, ranked)
+        start, n_abstained = np.empty(len(p), np.int32), np.empty(len(p), np.intp)
+        overlap.decide_overlap(
+            ranked, penalty.counts, penalty.floor, penalty.is_concave, self.zero_division, self.rule(p.shape[1]),
+            start, n_abstained, expected,
+        )  # fmt: skip
+        overlap.answer_around_gap(p, ranked, start, n_abstained, codes)
+
+    def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
+        predicted, answered = codes == 1, codes >= 0
+        hits, extra = (truth & predicted).sum(axis=1), (~truth & predicted).sum(axis=1)
+        return self.of_counts(hits, extra, (truth & (codes == 0)).sum(axis=1), answered.sum(axis=1))
+
+    def of_counts(self, hits: Counts, extra: Counts, missed: Counts, answered: Counts) -> Floats:
+        """The loss, given how many labels are rightly 1, wrongly 1, wrongly 0, and answered at all."""
+        above, below = self.measure(hits, hits + extra, hits + missed)
+        value = np.where(below > 0, above / np.where(below > 0, below, 1), self.zero_division)
+        return np.where(answered > 0, 1.0 - value, 0.0)
+
+    def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
+        value = np.empty(len(p))
+        overlap.expected_overlap(p, codes, self.zero_division, self.rule(p.shape[1]), value)
+        return 1.0 - value
+
+
+class FMeasure(OverlapLoss):
+    """ℓ = 1 − F_β,  F_β = (1 + β²) · hits / (predicted + β² · relevant), counted among the answered labels.
+
+    `hits` are the labels answered 1 that are relevant. β = 1 is the harmonic mean of precision and recall; a large β is
+    recall, a small one precision.
+
+    Parameters
+    ----------
+    beta : float > 0, default=1.0
+        How many times as important recall is as precision.
+    zero_division : {0, 1}, default=1.0
+        The value of F where nothing is predicted and nothing is relevant (0/0). Without any answer, the loss is 0.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> abstain.decide([0.95, 0.9, 0.5, 0.1, 0.02], abstain.FMeasure(), penalty=0.05).labels
+    array([[ 1,  1, -1,  0,  0]], dtype=int8)
+    """
+
+    def __init__(self, beta: float = 1.0, zero_division: float = 1.0) -> None:
+        super().__init__(zero_division)
+        self.beta = read_parameter(beta, "beta", self, "a finite number > 0", lambda x: 0 < x < np.inf)
+
+    def __repr__(self) -> str:
+        return f"FMeasure(beta={self.beta:g}, zero_division={self.zero_division:g})"
+
+    def rule(self, n_labels: int) -> overlap.OverlapRule:
+        return _f_rule(self.beta, n_labels)
+
+    def measure(self, hits: Counts, predicted: Counts, relevant: Counts) -> tuple[Any, Any]:
+        precision_share, recall_share = _shares(self.beta)
+        return hits, precision_share * predicted + recall_share * relevant
+
+
+class Jaccard(OverlapLoss):
+    """ℓ = 1 − J,  J = hits / (predicted or relevant), counted among the answered labels.
+
+    Parameters
+    ----------
+    zero_division : {0, 1}, default=1.0
+        The value of J where nothing is predicted and nothing is relevant (0/0). Without any answer, the loss is 0.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> abstain.decide([0.9, 0.6, 0.4, 0.1], abstain.Jaccard(), penalty=0.1).labels
+    array([[ 1, -1, -1,  0]], dtype=int8)
+    """
+
+    def __repr__(self) -> str:
+        return f"Jaccard(zero_division={self.zero_division:g})"
+
+    def rule(self, n_labels: int) -> overlap.OverlapRule:
+        return _jaccard_rule(n_labels)
+
+    def measure(self, hits: Counts, predicted: Counts, relevant: Counts) -> tuple[Any, Any]:
+        return hits, predicted + relevant - hits
+
+
+def _shares(beta: float) -> tuple[float, float]:
+    """1 / (1 + β²) and β² / (1 + β²): the weights of precision and recall, exact for any β."""
+    return 1.0 / (1.0 + beta * beta), 1.0 / (1.0 + (1.0 / beta) * (1.0 / beta))
+
+
+@cache
+def _f_rule(beta: float, n_labels: int) -> overlap.OverlapRule:
+    """F = hits / x with x = (predicted + β²·relevant) / (1 + β²), between 1 and n_labels wherever there is a hit."""
+    exponents, weights = _rule_for(n_labels)
+    precision_share, recall_share = _shares(beta)
+    fade = -np.expm1(-exponents * recall_share)
+    return overlap.OverlapRule(weights, np.exp(-exponents * precision_share), np.exp(-exponents), fade, fade)
+
+
+@cache
+def _jaccard_rule(n_labels: int) -> overlap.OverlapRule:
+    """J = hits / x with x = predicted + relevant among those answered 0, between 1 and n_labels."""
+    exponents, weights = _rule_for(n_labels)
+    step = np.exp(-exponents)
+    return overlap.OverlapRule(weights, step, step, np.zeros_like(step), -np.expm1(-exponents))
+
+
+def _rule_for(n_labels: int) -> tuple[Floats, Floats]:
+    if n_labels > longest_reach():
+        raise InvalidLoss(f"F-measure and Jaccard: {n_labels} labels in a row; at most {longest_reach()} are supported")
+    return reciprocal_rule(n_labels)
+
+
+def _sort_decreasing(p: Floats, out: Floats) -> None:
+    np.negative(p, out=out)
+    out.sort(axis=1)
+    np.negative(out, out=out)

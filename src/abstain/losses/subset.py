@@ -1,0 +1,44 @@
+"""Subset 0/1 loss: one wrong answer spoils them all."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstain.kernels import certainty
+from abstain.losses.base import Codes, Counts, Floats
+from abstain.losses.certainty import CertaintyLoss
+from abstain.probabilities import Block
+
+
+class SubsetZeroOne(CertaintyLoss):
+    """ℓ = 1 if any answered label is wrong, else 0.
+
+    The risk of answering D is 1 − Π_{i∈D} max(p_i, 1 − p_i), least for the most certain labels.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> abstain.decide([0.95, 0.6, 0.2], abstain.SubsetZeroOne(), penalty=0.25).labels
+    array([[ 1, -1,  0]], dtype=int8)
+    """
+
+    def __repr__(self) -> str:
+        return "SubsetZeroOne()"
+
+    def costs(self, block: Block) -> tuple[Floats, Floats]:
+        ones = np.ones((1, block.shape[1]))
+        return ones, ones
+
+    def accumulate(self, sorted_scores: Floats, base: Floats, values: Floats) -> None:
+        certainty.profile_of_product(sorted_scores, values)
+
+    def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
+        return np.where(truth, codes == 0, codes == 1).any(axis=1).astype(np.float64)
+
+    def of_counts(self, hits: Counts, extra: Counts, missed: Counts, answered: Counts) -> Floats:
+        """The loss, given how many labels are rightly 1, wrongly 1, wrongly 0, and answered at all."""
+        return (extra + missed > 0).astype(np.float64)
+
+    def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
+        right = np.where(codes == 1, p, np.where(codes == 0, 1.0 - p, 1.0))
+        risk: Floats = 1.0 - right.prod(axis=1)
+        return risk

@@ -1,0 +1,245 @@
+"""Scores that understand abstention: ``*_loss`` and error rates, lower is better; ``*_capture_rate``, higher is better.
+
+An abstained label is neither right nor wrong: it costs what the penalty says, and it leaves the error rates. Where
+everything is abstained there is nothing to be wrong about, and the rates are nan, not 0 or 1.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from abstain.errors import InvalidLabels, InvalidLoss
+from abstain.kernels import packing
+from abstain.losses import Loss, LossLike, as_loss
+from abstain.matrix import Axes, Matrix, read_matrix
+from abstain.penalties import PenaltyLike, as_penalty
+from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking, require_codes
+from abstain.probabilities import Block, Probabilities, packed_blocks
+
+__all__ = [
+    "abstention_rate",
+    "answered_error_rate",
+    "error_capture_rate",
+    "expected_generalized_loss",
+    "generalized_loss",
+]
+
+Partial = PartialPrediction | PartialRanking
+
+
+def generalized_loss(
+    y_true: Any, prediction: Any, loss: LossLike, penalty: PenaltyLike, *, average: bool = True
+) -> float | NDArray[np.float64]:
+    """ℓ(y_D, ŷ_D) + f(|A|): what the answers cost when the truth is known, plus what the abstentions cost.
+
+    Parameters
+    ----------
+    y_true : n × m table of 0 and 1
+        What is relevant: an array, frame or sparse matrix.
+    prediction : PartialPrediction, PartialRanking (for the rank loss), or an n × m table of 1, 0 and −1
+        What was answered.
+    loss, penalty
+        As for `abstain.decide`. With ``penalty=None`` an abstention costs infinitely much.
+    average : bool, default=True
+        The mean over the instances, or one value for each.
+
+    Examples
+    --------
+    >>> from abstain.metrics import generalized_loss
+    >>> generalized_loss([[1, 0, 1], [0, 0, 1]], [[1, -1, 0], [0, 0, 1]], "hamming", 0.1)
+    0.55
+    """
+    chosen, partial = as_loss(loss), _as_partial(prediction, as_loss(loss))
+    truth, axes = _read_truth(y_true)
+    require_same_table(axes, truth, partial, "y_true")
+
+    def realized(block: Block, y: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
+        return chosen.realized(block, y.astype(np.bool_), codes)
+
+    return _generalized(realized, truth, partial, chosen, penalty, average)
+
+
+def expected_generalized_loss(
+    probabilities: Any, prediction: Any, loss: LossLike, penalty: PenaltyLike, *, average: bool = True
+) -> float | NDArray[np.float64]:
+    """E[ℓ(y_D, ŷ_D)] + f(|A|) of any partial prediction, optimal or not, for independent labels.
+
+    Parameters
+    ----------
+    probabilities
+        As for `abstain.decide`.
+    prediction, loss, penalty, average
+        As for `generalized_loss`.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> p = [0.9, 0.8, 0.7, 0.3]
+    >>> best = abstain.decide(p, "f1", 0.05)
+    >>> round(abstain.metrics.expected_generalized_loss(p, best, "f1", 0.05), 4)
+    0.1719
+    >>> round(abstain.metrics.expected_generalized_loss(p, [1, 1, 0, 0], "f1", 0.05), 4)
+    0.2803
+    """
+    chosen, partial = as_loss(loss), _as_partial(prediction, as_loss(loss))
+    table = Probabilities(probabilities)
+    require_same_table(table.axes, table.matrix, partial, "probabilities")
+    table.check()
+    return _generalized(chosen.expected, table.matrix, partial, chosen, penalty, average)
+
+
+def abstention_rate(prediction: Any) -> float:
+    """Σ |A| / (n · m): the share of labels left open.
+
+    Examples
+    --------
+    >>> from abstain.metrics import abstention_rate
+    >>> abstention_rate([[1, -1, 0], [0, 0, 1]])
+    0.16666666666666666
+    """
+    partial = prediction if isinstance(prediction, Partial) else PartialPrediction(prediction)
+    n, m = partial.shape
+    return float(partial.n_abstained.sum() / (n * m)) if n else float("nan")
+
+
+def answered_error_rate(y_true: Any, prediction: Any) -> float:
+    """Wrong answers / answers: how often the machine is wrong where it speaks; nan where it never does.
+
+    Examples
+    --------
+    >>> from abstain.metrics import answered_error_rate
+    >>> answered_error_rate([[1, 0, 1], [0, 0, 1]], [[1, -1, 0], [0, 0, 1]])
+    0.2
+    """
+    truth, partial = _truth_and_labels(y_true, prediction)
+    n, m = partial.shape
+    n_answered = n * m - int(partial.n_abstained.sum())
+    # An abstained label differs from the truth, whatever that is: these are not errors.
+    n_wrong = int(_differ(truth, partial.labels).sum()) - int(partial.n_abstained.sum())
+    return n_wrong / n_answered if n_answered else float("nan")
+
+
+def error_capture_rate(y_true: Any, prediction: Any, full_prediction: Any) -> float:
+    """Errors of the full prediction on abstained labels / all its errors: what silence has caught; nan without errors.
+
+    Parameters
+    ----------
+    y_true, prediction
+        As for `answered_error_rate`.
+    full_prediction : PartialPrediction without abstentions, or n × m table of 0 and 1
+        What would have been answered otherwise, for example ``abstain.decide(probabilities, loss, penalty=None)``.
+
+    Examples
+    --------
+    >>> from abstain.metrics import error_capture_rate
+    >>> error_capture_rate([[1, 0, 1]], [[1, -1, 0]], [[1, 1, 0]])
+    0.5
+    """
+    truth, partial = _truth_and_labels(y_true, prediction)
+    _, full = _truth_and_labels(y_true, full_prediction)
+    if full.n_abstained.any():
+        i = int(np.argmax(full.n_abstained > 0))
+        raise InvalidLabels(f"full_prediction: {full.axes.row(i)} abstains; a full prediction answers every label")
+    wrong, left_open = _differ(truth, full.labels), partial.abstained
+    caught = wrong.multiply(left_open) if sparse.issparse(wrong) else wrong & _dense(left_open)
+    return float(caught.sum() / wrong.sum()) if wrong.sum() else float("nan")
+
+
+def _generalized(
+    loss_of_block: Callable[[Block, NDArray[Any], NDArray[Any]], NDArray[np.float64]],
+    table: Matrix,
+    partial: Partial,
+    loss: Loss,
+    penalty: PenaltyLike,
+    average: bool,
+) -> float | NDArray[np.float64]:
+    loss.check(partial.shape[1])
+    bound = as_penalty(penalty).bind(partial.shape[1])
+    total = bound.charge(partial.n_abstained, partial.abstained)
+    for block, values, codes in aligned_blocks(table, partial, loss.entries_per_block):
+        total[block.rows] += loss_of_block(block, values, codes)
+    if not average:
+        return total
+    return float(total.mean()) if len(total) else float("nan")
+
+
+def aligned_blocks(table: Matrix, partial: Partial, entries: int) -> Iterator[tuple[Block, NDArray[Any], NDArray[Any]]]:
+    """Blocks of a table and of a prediction, the same labels side by side; sparse ones are packed together."""
+    n, m = partial.shape
+    if not sparse.issparse(table) and not sparse.issparse(partial.codes):
+        height = max(1, entries // m)
+        for first in range(0, n, height):
+            block = Block(slice(first, first + height), (min(height, n - first), m), table)
+            yield block, np.ascontiguousarray(table[block.rows]), np.ascontiguousarray(partial.codes[block.rows])
+        return
+    ranked = isinstance(partial, PartialRanking)
+    left = sparse.csr_array(table)
+    right = (
+        _all_stored(partial.codes) if ranked and not sparse.issparse(partial.codes) else sparse.csr_array(partial.codes)
+    )
+    union = _pattern(left) + _pattern(right)
+    union.sort_indices()
+    values, codes = np.zeros(union.nnz, left.dtype), np.zeros(union.nnz, right.dtype)
+    packing.lift(union.indptr, union.indices, left.indptr, left.indices, left.data, values)
+    lift = packing.lift_positions if ranked else packing.lift
+    lift(union.indptr, union.indices, right.indptr, right.indices, right.data, codes)
+    for block in packed_blocks(union, entries):
+        yield block, block.pack(values, 0, left.dtype), block.pack(codes, ABSTAIN if ranked else 0, right.dtype)
+
+
+def _all_stored(codes: NDArray[Any]) -> sparse.csr_array:
+    """Every entry stored, the zeros too."""
+    n, m = codes.shape
+    return sparse.csr_array((codes.ravel(), np.tile(np.arange(m), n), np.arange(n + 1) * m), (n, m))
+
+
+def _pattern(matrix: sparse.csr_array) -> sparse.csr_array:
+    return sparse.csr_array((np.ones(len(matrix.data), np.int8), matrix.indices, matrix.indptr), matrix.shape)
+
+
+def _as_partial(prediction: Any, loss: Loss) -> Partial:
+    if isinstance(prediction, Partial):
+        if isinstance(prediction, PartialRanking) != loss.gives_rankings:
+            wanted = "a PartialRanking" if loss.gives_rankings else "labels, not a ranking"
+            raise InvalidLoss(f"{loss!r} scores {wanted}; the prediction is a {type(prediction).__name__}")
+        return prediction
+    return PartialRanking(prediction) if loss.gives_rankings else PartialPrediction(prediction)
+
+
+def _read_truth(y_true: Any) -> tuple[Matrix, Axes]:
+    truth, axes = read_matrix(y_true, "y_true", InvalidLabels)
+    require_codes(truth, axes, (0, 1), "y_true", "the truth is 0 or 1")
+    return truth, axes
+
+
+def _truth_and_labels(y_true: Any, prediction: Any) -> tuple[Matrix, PartialPrediction]:
+    if isinstance(prediction, PartialRanking):
+        raise InvalidLabels("a ranking answers no label; score it with generalized_loss and the rank loss")
+    partial = prediction if isinstance(prediction, PartialPrediction) else PartialPrediction(prediction)
+    truth, axes = _read_truth(y_true)
+    require_same_table(axes, truth, partial, "y_true")
+    return truth, partial
+
+
+def require_same_table(axes: Axes, matrix: Matrix, partial: Partial, what: str) -> None:
+    if matrix.shape != partial.shape:
+        raise InvalidLabels(f"{what} has shape {matrix.shape}; the prediction has {partial.shape}")
+    theirs, ours = axes.label_names, partial.label_names
+    if theirs is not None and ours is not None and theirs != ours:
+        j = next(j for j in range(len(ours)) if theirs[j] != ours[j])
+        hint = "the same labels in another order" if set(theirs) == set(ours) else "other labels"
+        raise InvalidLabels(f"{what} has {hint}: column {j} is {theirs[j]!r}, in the prediction {ours[j]!r}")
+
+
+def _differ(truth: Matrix, labels: Matrix) -> Any:
+    """Where two tables differ: dense, or CSR if either is."""
+    if sparse.issparse(truth) or sparse.issparse(labels):
+        return sparse.csr_array(truth) != sparse.csr_array(labels)
+    return truth != labels
+
+
+def _dense(matrix: Any) -> Any:
+    return matrix.toarray() if sparse.issparse(matrix) else matrix

@@ -1,0 +1,230 @@
+"""What abstaining costs.
+
+A *counting* penalty f(a) depends on how many labels of an instance are left open; f(0) = 0. A `PerLabel` penalty
+charges each label its own price, and may carry a counting penalty besides. Users pass numbers, functions and tables as
+they are; `as_penalty` reads them, and `Penalty.bind` turns any of them into the plain numbers that kernels use.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from abstain.errors import InvalidPenalty
+
+ACCEPTED = "a penalty is a number ≥ 0, Linear, Concave, PerLabel, a function f(a), a table f(0) … f(m), or None"
+
+
+@dataclass(frozen=True)
+class BoundPenalty:
+    """A penalty for a known number of labels: counts[a] = f(a), and each label's own price if it has one.
+
+    slope is set if f(a) = slope · a; then decomposable losses decide label by label.
+    """
+
+    counts: NDArray[np.float64]
+    slope: float | None = None
+    label_costs: NDArray[np.float64] | None = None
+
+    @cached_property
+    def is_nondecreasing(self) -> bool:
+        with np.errstate(invalid="ignore"):
+            return not bool(np.any(np.diff(self.counts) < 0))
+
+    def narrowed(self, width: int) -> "BoundPenalty":
+        """For rows that show `width` labels and hide the rest: leaving all the shown ones open means all labels."""
+        if width == len(self.counts) - 1:
+            return self
+        return BoundPenalty(np.append(self.counts[:width], self.counts[-1]), self.slope, self.label_costs)
+
+    @cached_property
+    def floor(self) -> NDArray[np.float64]:
+        """floor[a] = the least f(a') with a' ≥ a."""
+        return np.ascontiguousarray(np.minimum.accumulate(self.counts[::-1])[::-1])
+
+    @cached_property
+    def is_concave(self) -> bool:
+        """Whether the steps f(a + 1) − f(a) never grow, up to rounding."""
+        if not np.isfinite(self.counts).all():
+            return False
+        steps = np.diff(self.counts)
+        return bool(np.all(np.diff(steps) <= 4 * np.finfo(float).eps * np.abs(self.counts).max(initial=0.0)))
+
+    def charge(self, n_abstained: NDArray[np.intp], abstained: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+        """What each instance pays; `abstained` (n × m) is needed only where labels have their own prices."""
+        charged = self.counts[n_abstained]
+        if self.label_costs is not None and abstained is not None:
+            charged = charged + abstained @ self.label_costs
+        return charged
+
+
+class Penalty(ABC):
+    """The price of silence: subclasses say what f(a) is."""
+
+    @abstractmethod
+    def bind(self, n_labels: int) -> BoundPenalty:
+        """f(0) … f(m) for m labels, checked."""
+
+
+class _WithCost(Penalty):
+    """A counting penalty with one cost; an infinite cost forbids abstention."""
+
+    def __init__(self, cost: Any) -> None:
+        if isinstance(cost, bool) or not isinstance(cost, Real) or not float(cost) >= 0:
+            raise InvalidPenalty(f"{type(self).__name__}: the cost is {cost!r}; expected a number ≥ 0")
+        self.cost: float = float(cost)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.cost:g})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, _WithCost) and other.cost == self.cost
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.cost))
+
+
+class Linear(_WithCost):
+    """f(a) = cost · a: every abstention costs the same (SEP in the paper).
+
+    Examples
+    --------
+    >>> from abstain import Linear
+    >>> Linear(0.1).bind(4).counts
+    array([0. , 0.1, 0.2, 0.3, 0.4])
+    """
+
+    def bind(self, n_labels: int) -> BoundPenalty:
+        count = np.arange(n_labels + 1, dtype=np.float64)
+        return BoundPenalty(_never_abstain(n_labels) if np.isinf(self.cost) else self.cost * count, slope=self.cost)
+
+
+class Concave(_WithCost):
+    """f(a) = cost · a · m / (m + a): the more is left open, the less one more matters (PAR in the paper).
+
+    Examples
+    --------
+    >>> from abstain import Concave
+    >>> Concave(0.1).bind(4).counts.round(3)
+    array([0.   , 0.08 , 0.133, 0.171, 0.2  ])
+    """
+
+    def bind(self, n_labels: int) -> BoundPenalty:
+        count = np.arange(n_labels + 1, dtype=np.float64)
+        if np.isinf(self.cost):
+            return BoundPenalty(_never_abstain(n_labels))
+        return BoundPenalty(self.cost * count * n_labels / (n_labels + count))
+
+
+class Counting(Penalty):
+    """Any f(a): a function of the number of abstentions, or the table f(0) … f(m)."""
+
+    def __init__(self, values: Callable[[int], float] | ArrayLike) -> None:
+        self.values = values
+
+    def __repr__(self) -> str:
+        return f"Counting({self.values!r})"
+
+    def bind(self, n_labels: int) -> BoundPenalty:
+        if callable(self.values):
+            table: Any = [self.values(a) for a in range(n_labels + 1)]
+            name = f"penalty function {getattr(self.values, '__name__', repr(self.values))}"
+        else:
+            table, name = self.values, "penalty table"
+        counts = _numbers(table, name)
+        if len(counts) != n_labels + 1:
+            raise InvalidPenalty(
+                f"{name}: has {len(counts)} values; {n_labels} labels need {n_labels + 1}, f(0) to f({n_labels})"
+            )
+        if counts[0] != 0:
+            raise InvalidPenalty(f"{name}: f(0) is {counts[0]:g}; answering everything must cost nothing, f(0) = 0")
+        _reject_bad(counts, name, lambda a: f"f({a})")
+        return BoundPenalty(counts)
+
+
+class PerLabel(Penalty):
+    """Σ costs[i] over the abstained labels i, plus an optional counting penalty: ``PerLabel(costs) + Concave(0.3)``.
+
+    For decomposable losses only (`Hamming`): the others need every abstention to cost the same.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> costs = abstain.PerLabel([0.1, 0.4])  # the second label's expert is dear
+    >>> abstain.decide([0.7, 0.7], penalty=costs).labels
+    array([[-1,  1]], dtype=int8)
+    """
+
+    def __init__(self, costs: ArrayLike, counting: Any = 0.0) -> None:
+        self.costs = _numbers(costs, "PerLabel")
+        _reject_bad(self.costs, "PerLabel", lambda i: f"the cost of label {i}")
+        self.counting = as_penalty(counting)
+        if isinstance(self.counting, PerLabel):
+            raise InvalidPenalty("PerLabel: the penalty added to it must count abstentions, not price labels again")
+
+    def __repr__(self) -> str:
+        plus = "" if self.counting == Linear(0.0) else f" + {self.counting!r}"
+        return f"PerLabel({np.array2string(self.costs, threshold=6)}){plus}"
+
+    def __add__(self, counting: Any) -> "PerLabel":
+        if self.counting != Linear(0.0):
+            raise InvalidPenalty(f"PerLabel: already carries {self.counting!r}; add one counting penalty")
+        return PerLabel(self.costs, counting)
+
+    __radd__ = __add__
+
+    def bind(self, n_labels: int) -> BoundPenalty:
+        if len(self.costs) != n_labels:
+            raise InvalidPenalty(f"PerLabel: has {len(self.costs)} costs for {n_labels} labels")
+        counting = self.counting.bind(n_labels)
+        return BoundPenalty(counting.counts, counting.slope, self.costs)
+
+
+PenaltyLike: TypeAlias = float | Penalty | Callable[[int], float] | ArrayLike | None
+
+PENALTIES: dict[str, type[Penalty]] = {
+    "linear": Linear,
+    "concave": Concave,
+    "counting": Counting,
+    "perlabel": PerLabel,
+}
+
+
+def as_penalty(penalty: PenaltyLike) -> Penalty:
+    """The penalty that the user means: a number is linear, None forbids abstention."""
+    if isinstance(penalty, Penalty):
+        return penalty
+    if penalty is None:
+        return Linear(np.inf)
+    if isinstance(penalty, str | bytes | bool):
+        raise InvalidPenalty(f"penalty is {penalty!r}; {ACCEPTED}")
+    if isinstance(penalty, Real) or (isinstance(penalty, np.ndarray) and penalty.ndim == 0):
+        return Linear(float(penalty))
+    return Counting(penalty)
+
+
+def _never_abstain(n_labels: int) -> NDArray[np.float64]:
+    counts = np.full(n_labels + 1, np.inf)
+    counts[0] = 0.0
+    return counts
+
+
+def _numbers(values: Any, name: str) -> NDArray[np.float64]:
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as reason:
+        raise InvalidPenalty(f"{name}: expected numbers ({reason}); {ACCEPTED}") from reason
+    if array.ndim != 1:
+        raise InvalidPenalty(f"{name}: expected one row of numbers, got shape {array.shape}")
+    return array
+
+
+def _reject_bad(values: NDArray[np.float64], name: str, item: Callable[[int], str]) -> None:
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(bad):
+        raise InvalidPenalty(f"{name}: {item(int(bad[0]))} is {values[bad[0]]}; expected finite numbers ≥ 0")

@@ -1,0 +1,316 @@
+"""Partial predictions and partial rankings: what is answered, what is left to a human.
+
+The only place that knows how an abstention is written: −1 in arrays, ``<NA>`` in frames, ``?`` on screen.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from html import escape
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from abstain.errors import InvalidLabels
+from abstain.matrix import Axes, Matrix, read_matrix
+
+ABSTAIN = -1
+"""The code for "abstained" in arrays."""
+
+SHOWN_ROWS, SHOWN_LABELS = 8, 12
+
+
+class _Partial(ABC):
+    """What partial predictions and partial rankings have in common: codes per instance and label, −1 = abstained."""
+
+    noun: ClassVar[str]
+    code_type: ClassVar[type[np.signedinteger[Any]]]
+
+    def __init__(self, codes: Any, expected_loss: Any = None, label_names: Sequence[Hashable] | None = None) -> None:
+        matrix, axes = read_matrix(codes, self.noun, InvalidLabels)
+        if label_names is not None:
+            axes = Axes(tuple(axes.names(matrix.shape[1], label_names)), axes.index, axes.library)
+        self._check(matrix, axes)
+        self._set(matrix.astype(self.code_type), axes, None if expected_loss is None else np.asarray(expected_loss))
+
+    @classmethod
+    def trusted(cls, codes: Matrix, axes: Axes, expected_loss: NDArray[np.float64]) -> Self:
+        """Without a check or a copy, for codes that this package has made."""
+        self = cls.__new__(cls)
+        self._set(codes, axes, expected_loss)
+        return self
+
+    def _set(self, codes: Matrix, axes: Axes, expected_loss: NDArray[np.float64] | None) -> None:
+        self.codes = codes
+        self.axes = axes
+        self.expected_loss = expected_loss
+        """The expected generalised loss of each instance, penalty included; None if the answers came from elsewhere."""
+
+    @abstractmethod
+    def _check(self, matrix: Matrix, axes: Axes) -> None:
+        """Raise `InvalidLabels` if there is anything but codes."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of instances and of labels."""
+        n, m = self.codes.shape
+        return n, m
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def label_names(self) -> tuple[Hashable, ...] | None:
+        """What the labels are called, if that is known."""
+        return self.axes.label_names
+
+    @property
+    def abstained(self) -> Any:
+        """Which labels are left open: a boolean n × m array, sparse if the probabilities were."""
+        if sparse.issparse(self.codes):
+            left_open = sparse.csr_array(
+                (self.codes.data == ABSTAIN, self.codes.indices, self.codes.indptr), self.shape
+            )
+            left_open.eliminate_zeros()
+            return left_open
+        return self.codes == ABSTAIN
+
+    @property
+    def n_abstained(self) -> NDArray[np.intp]:
+        """How many labels are left open, per instance."""
+        if not sparse.issparse(self.codes):
+            return np.count_nonzero(self.codes == ABSTAIN, axis=1).astype(np.intp)
+        before = np.concatenate([[0], np.cumsum(self.codes.data == ABSTAIN)])
+        return (before[self.codes.indptr[1:]] - before[self.codes.indptr[:-1]]).astype(np.intp)
+
+    def to_frame(self, label_names: Sequence[Hashable] | None = None) -> Any:
+        """A data frame with a column per label, ``<NA>`` (polars: null) where abstained.
+
+        It is of the library that the probabilities came in, pandas by default, and keeps their index and names.
+        """
+        names = self.axes.names(self.shape[1], label_names)
+        codes = self.codes.toarray() if sparse.issparse(self.codes) else self.codes
+        if self.axes.library == "polars":
+            import polars as pl
+
+            columns = {str(name): pl.Series(codes[:, j]) for j, name in enumerate(names)}
+            return pl.DataFrame(columns).with_columns(pl.all().replace(ABSTAIN, None))
+        import pandas as pd
+
+        integer = f"Int{8 * codes.dtype.itemsize}"
+        frame = pd.DataFrame(codes, index=self.axes.index).astype(integer)
+        frame[codes == ABSTAIN] = pd.NA
+        frame.columns = pd.Index(names)
+        return frame
+
+    def _summary(self) -> str:
+        n, m = self.shape
+        rate = self.n_abstained.sum() / max(1, n * m)
+        expected = "" if self.expected_loss is None or n == 0 else f", expected loss {self.expected_loss.mean():.4g}"
+        size = f"{n} instance{'' if n == 1 else 's'} × {m} label{'' if m == 1 else 's'}"
+        return f"{type(self).__name__} of {size}: {rate:.1%} abstained{expected}"
+
+    def _preview(self) -> tuple[list[str], list[list[str]], list[str]]:
+        """Row names, cells and label names of the corner that is shown."""
+        n, m = self.shape
+        corner = self.codes[:SHOWN_ROWS]
+        corner = (corner.tocsc()[:, :SHOWN_LABELS].toarray() if sparse.issparse(corner) else corner)[:, :SHOWN_LABELS]
+        cells = [["?" if code == ABSTAIN else str(code) for code in row] for row in corner]
+        rows = [str(i if self.axes.index is None else self.axes.index[i]) for i in range(len(cells))]
+        names = [str(name) for name in self.axes.names(m)[:SHOWN_LABELS]]
+        if m > SHOWN_LABELS:
+            names.append("…")
+            cells = [[*row, "…"] for row in cells]
+        if n > SHOWN_ROWS:
+            rows.append("…")
+            cells.append(["…"] * len(names))
+        return rows, cells, names
+
+    def __repr__(self) -> str:
+        rows, cells, names = self._preview()
+        margin = max((len(row) for row in rows), default=0)
+        widths = [max(len(name), 1) for name in names]
+        lines = ["  ".join([" " * margin, *(name.rjust(width) for name, width in zip(names, widths, strict=True))])]
+        for row, line in zip(rows, cells, strict=True):
+            cell = (text.rjust(width) for text, width in zip(line, widths, strict=True))
+            lines.append("  ".join([row.rjust(margin), *cell]))
+        return "\n".join([self._summary(), *lines]) if rows else self._summary()
+
+    def _repr_html_(self) -> str:
+        rows, cells, names = self._preview()
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        body = ""
+        for row, line in zip(rows, cells, strict=True):
+            marked = (
+                '<td style="background:#f5b84155" title="abstained">?</td>'
+                if text == "?"
+                else f"<td>{escape(text)}</td>"
+                for text in line
+            )
+            body += f"<tr><th>{escape(row)}</th>{''.join(marked)}</tr>"
+        return (
+            f"<p>{escape(self._summary())}</p>"
+            f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+    def _read_answers(self, answers: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int8]]:
+        """Rows, columns and values (0 or 1) of the labels left open, row by row, as a human has answered them."""
+        open_rows, open_columns = self.abstained.nonzero()
+        if not sparse.issparse(answers) and not hasattr(answers, "columns") and np.ndim(answers) == 1:
+            values = np.asarray(answers)
+            if len(values) != len(open_rows) and values.shape != self.shape[1:]:
+                raise InvalidLabels(
+                    f"answers: {len(values)} for {len(open_rows)} abstained labels; "
+                    "give one each, row by row, or an n × m table"
+                )
+            if len(values) != len(open_rows):
+                values = values[open_columns]
+        else:
+            matrix, _ = read_matrix(answers, "answers", InvalidLabels)
+            if matrix.shape != self.shape:
+                raise InvalidLabels(f"answers: shape {matrix.shape}; the prediction has {self.shape}")
+            values = np.asarray(matrix[open_rows, open_columns]).ravel()
+        bad = np.flatnonzero(~np.isin(values, (0, 1)))
+        if len(bad):
+            i, j = int(open_rows[bad[0]]), int(open_columns[bad[0]])
+            where = f"{self.axes.row(i)}, {self.axes.label(j)}"
+            raise InvalidLabels(f"answers: {where} is {values[bad[0]]}; an abstained label needs the answer 0 or 1")
+        return open_rows, open_columns, values.astype(np.int8)
+
+
+class PartialPrediction(_Partial):
+    """Answers of 1 and 0 where the loss is best served, −1 elsewhere.
+
+    `decide` returns one; it can also be made from any array of 1, 0 and −1, to be scored.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> prediction = abstain.decide([[0.95, 0.6, 0.2], [0.1, 0.5, 0.9]], penalty=0.25)
+    >>> prediction
+    PartialPrediction of 2 instances × 3 labels: 33.3% abstained, expected loss 0.475
+       0  1  2
+    0  1  ?  0
+    1  0  ?  1
+    >>> prediction.n_abstained
+    array([1, 1])
+    >>> prediction.fill([1, 0])  # a human answers the two open labels
+    array([[1, 1, 0],
+           [0, 0, 1]], dtype=int8)
+    """
+
+    noun = "labels"
+    code_type = np.int8
+
+    @property
+    def labels(self) -> Any:
+        """int8, n × m: 1, 0 or −1 = abstained. CSR if the probabilities were sparse; what it does not store is 0."""
+        return self.codes
+
+    def fill(self, answers: Any) -> Any:
+        """The complete labelling once a human has answered.
+
+        Parameters
+        ----------
+        answers : n × m table, or one answer per abstained label, row by row
+            0 or 1 for every abstained label. Of a table only these are read: the others may hold anything.
+
+        Returns
+        -------
+        int8 array or CSR, n × m
+        """
+        rows, columns, values = self._read_answers(answers)
+        complete = self.codes.copy()
+        if sparse.issparse(complete):
+            complete.data[complete.data == ABSTAIN] = values
+            complete.eliminate_zeros()
+        else:
+            complete[rows, columns] = values
+        return complete
+
+    def _check(self, matrix: Matrix, axes: Axes) -> None:
+        require_codes(matrix, axes, (ABSTAIN, 0, 1), self.noun, "a label is 1, 0 or −1 (abstained)")
+
+
+class PartialRanking(_Partial):
+    """The labels worth ranking, best first, and those left out.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> ranking = abstain.decide([0.9, 0.3, 0.7, 0.8], "rank", penalty=0.2)
+    >>> ranking.positions
+    array([[ 0,  2, -1,  1]], dtype=int32)
+    >>> ranking.order(0)
+    array([0, 3, 1])
+    """
+
+    noun = "positions"
+    code_type = np.int32
+
+    @property
+    def positions(self) -> Any:
+        """int32, n × m: 0 = first, −1 = not ranked.
+
+        CSR if the probabilities were sparse: it stores what they stored, and the labels that it does not store are
+        ranked behind, by label.
+        """
+        return self.codes
+
+    def order(self, i: int) -> NDArray[np.intp]:
+        """The ranked labels of instance i, best first (of a sparse ranking, those stored)."""
+        if sparse.issparse(self.codes):
+            stored = slice(self.codes.indptr[i], self.codes.indptr[i + 1])
+            labels, positions = self.codes.indices[stored].astype(np.intp), self.codes.data[stored]
+        else:
+            labels, positions = np.arange(self.shape[1]), self.codes[i]
+        ranked = positions != ABSTAIN
+        best_first: NDArray[np.intp] = labels[ranked][np.argsort(positions[ranked])]
+        return best_first
+
+    def fill(self, answers: Any) -> NDArray[np.int32]:
+        """The complete ranking once a human has said which of the left out labels are relevant.
+
+        Those that are come first, those that are not come last.
+
+        Parameters
+        ----------
+        answers : n × m table, or one answer per label left out, row by row
+            0 or 1 for every label that is not ranked. Of a table only these are read.
+        """
+        if sparse.issparse(self.codes):
+            raise InvalidLabels("fill: a complete ranking of sparse labels would be dense; convert the positions first")
+        rows, columns, values = self._read_answers(answers)
+        key = self.codes.astype(np.int64)
+        key[rows, columns] = np.where(values == 1, ABSTAIN, self.shape[1])
+        return np.argsort(np.argsort(key, axis=1, kind="stable"), axis=1).astype(np.int32)
+
+    def _check(self, matrix: Matrix, axes: Axes) -> None:
+        if sparse.issparse(matrix):
+            raise InvalidLabels("positions: give a dense table; only `decide` makes sparse rankings")
+        for i, row in enumerate(matrix):
+            ranked = np.sort(row[row != ABSTAIN])
+            if not np.array_equal(ranked, np.arange(len(ranked))):
+                raise InvalidLabels(
+                    f"positions: {axes.row(i)} is {row.tolist()}; expected 0, 1, 2 … once each, and −1 for the others"
+                )
+
+
+def require_codes(matrix: Matrix, axes: Axes, codes: tuple[int, ...], what: str, accepted: str) -> None:
+    """Raise `InvalidLabels`, naming the first entry, if a table holds anything else."""
+    is_sparse = sparse.issparse(matrix)
+    bad = ~np.isin(matrix.data if is_sparse else matrix, codes)
+    if not bad.any():
+        return
+    if is_sparse:
+        at = int(np.argmax(bad))
+        i, j, value = (
+            int(np.searchsorted(matrix.indptr, at, side="right")) - 1,
+            int(matrix.indices[at]),
+            matrix.data[at],
+        )
+    else:
+        i, j = (int(k) for k in np.argwhere(bad)[0])
+        value = matrix[i, j]
+    raise InvalidLabels(f"{what}: {axes.row(i)}, {axes.label(j)} is {value}; {accepted}")

@@ -1,0 +1,168 @@
+"""The risk profile: least expected loss for every number of abstentions. One profile answers every counting penalty."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from abstain.assembly import Assembly
+from abstain.errors import InvalidPenalty
+from abstain.kernels.choice import TIE
+from abstain.kernels.hull import lower_hull
+from abstain.losses import Loss
+from abstain.losses.base import BlockProfile
+from abstain.penalties import PenaltyLike, as_penalty
+from abstain.prediction import PartialPrediction, PartialRanking
+from abstain.probabilities import Block, Probabilities
+from abstain.threads import for_each
+
+
+class CostPath:
+    """The best number of abstentions for every linear cost, exactly: corners of the lower convex hull of the profile.
+
+    Instance i leaves ``n_abstained(i)[j]`` labels open for costs from ``costs(i)[j]`` up to, not including,
+    ``costs(i)[j + 1]``; the first of its costs is 0, and beyond the last one every label is answered.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> path = abstain.risk_profile([0.9, 0.8, 0.7, 0.3], "rank").path()
+    >>> path.costs(0), path.n_abstained(0)
+    (array([0.   , 0.015, 0.14 , 0.3  ]), array([4, 2, 1, 0]))
+    >>> path.at(0.2)
+    array([1])
+    """
+
+    def __init__(self, indptr: NDArray[np.int64], costs: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
+        self._indptr = indptr
+        self._costs = costs
+        self._counts = counts
+
+    def __len__(self) -> int:
+        return len(self._indptr) - 1
+
+    def __repr__(self) -> str:
+        return f"CostPath of {len(self)} instances: {len(self._costs) - len(self)} break points"
+
+    def costs(self, i: int) -> NDArray[np.float64]:
+        """0, then the costs at which instance i abstains on fewer labels."""
+        return self._costs[self._indptr[i] : self._indptr[i + 1]]
+
+    def n_abstained(self, i: int) -> NDArray[np.int64]:
+        """How many labels instance i leaves open from each of its costs on."""
+        return self._counts[self._indptr[i] : self._indptr[i + 1]]
+
+    @property
+    def break_points(self) -> NDArray[np.float64]:
+        """All costs > 0 at which anything changes, increasing, without repeats."""
+        return np.unique(self._costs[self._costs > 0])
+
+    def at(self, cost: float) -> NDArray[np.int64]:
+        """How many labels each instance leaves open at this cost."""
+        if not cost >= 0:
+            raise InvalidPenalty(f"cost is {cost!r}; expected a number ≥ 0")
+        passed = np.concatenate([[0], np.cumsum(self._costs <= cost * (1.0 + TIE))])
+        last = self._indptr[:-1] + passed[self._indptr[1:]] - passed[self._indptr[:-1]] - 1
+        return self._counts[last]
+
+
+class RiskProfile:
+    """What any number of abstentions would buy, for each instance. Made by `abstain.risk_profile`."""
+
+    def __init__(self, probabilities: Probabilities, loss: Loss) -> None:
+        self.loss = loss
+        self._probabilities = probabilities
+        self._blocks = list(probabilities.blocks(loss.entries_per_block))
+        if probabilities.is_sparse:
+            self._profiles = [loss.empty_profile(block.shape) for block in self._blocks]
+        else:
+            self._whole = loss.empty_profile((probabilities.n_rows, probabilities.n_labels))
+            self._profiles = [self._whole.of(block.rows) for block in self._blocks]
+
+        def work(piece: tuple[Block, BlockProfile]) -> None:
+            loss.profile(piece[0], probabilities.load(piece[0]), piece[1])
+
+        for_each(work, self._pieces())
+
+    def _pieces(self) -> list[tuple[Block, BlockProfile]]:
+        return list(zip(self._blocks, self._profiles, strict=True))
+
+    def __repr__(self) -> str:
+        n, m = self._probabilities.n_rows, self._probabilities.n_labels
+        return f"RiskProfile of {n} instances × {m} labels for {self.loss!r}"
+
+    @property
+    def values(self) -> Any:
+        """(n, m + 1): the least expected loss of instance i with a abstentions; inf where a is not allowed (`Rank`).
+
+        Of sparse probabilities a CSR array: from as many abstentions as an instance has stored entries on, it is 0.
+        """
+        if not self._probabilities.is_sparse:
+            return self._whole.values
+        source = self._probabilities.matrix
+        stored = np.diff(source.indptr)
+        data = np.empty(len(source.data))
+        for block, profile in self._pieces():
+            at = source.indptr[block.rows][:, np.newaxis] + np.arange(block.shape[1])
+            inside = np.arange(block.shape[1]) < stored[block.rows][:, np.newaxis]
+            data[at[inside]] = profile.values[:, :-1][inside]
+        indices = np.arange(len(data)) - np.repeat(source.indptr[:-1], stored)
+        shape = (self._probabilities.n_rows, self._probabilities.n_labels + 1)
+        return sparse.csr_array((data, indices, source.indptr.copy()), shape)
+
+    def decide(self, penalty: PenaltyLike = 0.1) -> PartialPrediction | PartialRanking:
+        """The optimal partial prediction for a further counting penalty; as `abstain.decide`, from what is known."""
+        bound = as_penalty(penalty).bind(self._probabilities.n_labels)
+        if bound.label_costs is not None:
+            raise InvalidPenalty(
+                "a risk profile counts abstentions and cannot price labels; use abstain.decide for PerLabel"
+            )
+        require_nondecreasing(self._probabilities, bound.is_nondecreasing)
+        assembly = Assembly(self._probabilities, self.loss)
+
+        def work(piece: tuple[Block, BlockProfile]) -> None:
+            block, profile = piece
+            codes, expected = assembly.room(block)
+            p = self._probabilities.load(block)
+            self.loss.decide_from_profile(block, p, profile, bound.narrowed(block.shape[1]), codes, expected)
+            assembly.store(block, codes, expected)
+
+        for_each(work, self._pieces())
+        return assembly.finish()
+
+    def path(self) -> CostPath:
+        """All break points of the linear cost, with the number of abstentions between them."""
+        n = self._probabilities.n_rows
+        sizes = np.empty(n, np.int64)
+        found: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = [None] * len(self._blocks)  # type: ignore[list-item]
+
+        def work(k: int) -> None:
+            values = self._profiles[k].values
+            breaks, counts = np.empty(values.shape), np.empty(values.shape, np.int64)
+            size = np.empty(len(values), np.int64)
+            lower_hull(values, self.loss.unit, breaks, counts, size)
+            sizes[self._blocks[k].rows] = size + 1
+            inside = np.arange(values.shape[1]) <= size[:, np.newaxis]
+            costs = np.concatenate([np.zeros((len(values), 1)), breaks[:, :-1]], axis=1)
+            found[k] = costs[inside], counts[inside]
+
+        for_each(work, range(len(self._blocks)))
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        costs, counts = np.empty(indptr[-1]), np.empty(indptr[-1], np.int64)
+        for block, (block_costs, block_counts) in zip(self._blocks, found, strict=True):
+            rows = np.arange(n)[block.rows]
+            length = sizes[rows]
+            within = np.arange(len(block_costs)) - np.repeat(np.cumsum(length) - length, length)
+            at = np.repeat(indptr[rows], length) + within
+            costs[at], counts[at] = block_costs, block_counts
+        return CostPath(indptr, costs, counts)
+
+
+def require_nondecreasing(probabilities: Probabilities, is_nondecreasing: bool) -> None:
+    """Labels that a sparse matrix does not store are always answered; a penalty that falls could ask otherwise."""
+    if probabilities.is_sparse and not is_nondecreasing:
+        raise InvalidPenalty(
+            "the penalty falls somewhere: fewer abstentions would cost more, and labels that the sparse matrix does "
+            "not store would have to be left open. Use a penalty that never falls, or a dense array."
+        )

@@ -1,0 +1,40 @@
+"""Blocks of rows on all cores.
+
+The kernels release the GIL, so threads share the arrays and no row is copied. The environment variable
+``ABSTAIN_NUM_THREADS`` limits their number; results do not depend on it.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def thread_count() -> int:
+    """The cores this process may use, or what ``ABSTAIN_NUM_THREADS`` says."""
+    chosen = os.environ.get("ABSTAIN_NUM_THREADS")
+    if chosen:
+        return max(1, int(chosen))
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def for_each(task: Callable[[T], None], items: Iterable[T]) -> None:
+    """Run the task on every item. If some fail, the error of the first one, in the order of the items, is raised."""
+    todo = list(items)
+    workers = min(thread_count(), len(todo))
+    if workers < 2:
+        for item in todo:
+            task(item)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(task, item) for item in todo]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise

@@ -1,0 +1,93 @@
+"""The registries that drive the tests: a loss or penalty is tested by being listed here, and must be."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import abstain
+
+# For each name of the product's registry, examples of its parameters; `m` is the number of labels.
+LOSSES: dict[str, list[Callable[[int], abstain.Loss]]] = {
+    "hamming": [
+        lambda m: abstain.Hamming(),
+        lambda m: abstain.Hamming(false_negative=3.0, false_positive=0.5),
+        lambda m: abstain.Hamming(np.linspace(0.5, 2.0, m), np.linspace(1.5, 0.2, m)),
+    ],
+    "subset": [lambda m: abstain.SubsetZeroOne()],
+    "rank": [lambda m: abstain.Rank()],
+    "f1": [
+        lambda m: abstain.FMeasure(),
+        lambda m: abstain.FMeasure(zero_division=0),
+        lambda m: abstain.FMeasure(beta=0.5),
+        lambda m: abstain.FMeasure(beta=1.37, zero_division=0),
+        lambda m: abstain.FMeasure(beta=2),
+        lambda m: abstain.FMeasure(beta=30),
+    ],
+    "jaccard": [lambda m: abstain.Jaccard(), lambda m: abstain.Jaccard(zero_division=0)],
+}
+
+PENALTIES: dict[str, list[Callable[[int], Any]]] = {
+    "linear": [
+        lambda m: 0.0,
+        lambda m: 0.05,
+        lambda m: abstain.Linear(0.2),
+        lambda m: abstain.Linear(0.5),
+        lambda m: abstain.Linear(0.3 / m),
+        lambda m: None,
+        lambda m: float("inf"),
+    ],
+    "concave": [lambda m: abstain.Concave(0.1), lambda m: abstain.Concave(0.6), lambda m: abstain.Concave(np.inf)],
+    "counting": [
+        lambda m: lambda a: 0.02 * a**2,  # convex
+        lambda m: np.concatenate([[0.0], np.random.default_rng(m).random(m)]),  # falls and rises
+        lambda m: np.concatenate([[0.0], 0.1 * np.random.default_rng(m).random(m)]),
+        lambda m: [0.0] + [0.25] * m,  # a flat fee
+    ],
+    "perlabel": [
+        lambda m: abstain.PerLabel(np.linspace(0.01, 0.4, m)),
+        lambda m: abstain.PerLabel(np.linspace(0.3, 0.0, m)) + abstain.Concave(0.2),
+        lambda m: abstain.PerLabel(np.full(m, 0.1)) + (lambda a: 0.05 * a**2),
+    ],
+}
+
+LOSS_CASES = [(name, i) for name, examples in LOSSES.items() for i in range(len(examples))]
+PENALTY_CASES = [(name, i) for name, examples in PENALTIES.items() for i in range(len(examples))]
+PAIRS = [
+    (loss, penalty)
+    for loss in LOSS_CASES
+    for penalty in PENALTY_CASES
+    if penalty[0] != "perlabel" or LOSSES[loss[0]][loss[1]](2).is_decomposable
+]
+
+
+def make_loss(case: tuple[str, int], n_labels: int) -> abstain.Loss:
+    return LOSSES[case[0]][case[1]](n_labels)
+
+
+def make_penalty(case: tuple[str, int], n_labels: int) -> Any:
+    return PENALTIES[case[0]][case[1]](n_labels)
+
+
+def random_probabilities(n: int, m: int, seed: int = 0) -> np.ndarray:
+    """Uniform, certain and tied rows: 0, ½ and 1 among them. Read-only, as a user's array may be."""
+    rng = np.random.default_rng(seed + 1000 * m)
+    p = rng.random((n, m))
+    p[1::4] = rng.beta(0.3, 0.6, p[1::4].shape)
+    p[2::4] = rng.choice([0.0, 0.25, 0.5, 0.75, 1.0], p[2::4].shape)
+    p[3::4] = np.where(rng.random(p[3::4].shape) < 0.3, rng.choice([0.0, 0.5, 1.0], p[3::4].shape), p[3::4])
+    p.flags.writeable = False
+    return p
+
+
+def assert_fewest_of_the_best(totals: np.ndarray, unit: float, n_abstained: np.ndarray) -> None:
+    """totals[i, a] is the least generalised loss with a abstentions: the choice is optimal and no smaller a ties.
+
+    Ties are totals within 1e-12; which side of that the rounding puts a total is left open by half of it.
+    """
+    rows = np.arange(len(totals))
+    least = totals.min(axis=1)
+    tie = 1e-12 * (unit + least)
+    assert (totals[rows, n_abstained] <= least + 1.5 * tie).all()
+    fewer = np.arange(totals.shape[1]) < n_abstained[:, np.newaxis]
+    assert not (fewer & (totals <= (least + 0.5 * tie)[:, np.newaxis])).any()

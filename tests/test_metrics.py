@@ -1,0 +1,160 @@
+"""Scores of partial predictions."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import metrics as sklearn_metrics
+
+import abstain
+from abstain import metrics
+from abstain.losses import LOSSES
+from tests import cases
+
+RNG = np.random.default_rng(0)
+Y = RNG.integers(0, 2, (200, 6))
+Y[:10] = 0
+LABELS = RNG.choice([-1, 0, 1], (200, 6))
+LABELS[5:15] = -1
+
+
+def slow_loss(y, labels, name):
+    """The definitions, label by label."""
+    answered = [(int(t), int(a)) for t, a in zip(y, labels, strict=True) if a >= 0]
+    hits = answered.count((1, 1))
+    extra, missed = answered.count((0, 1)), answered.count((1, 0))
+    if not answered:
+        return 0.0
+    if name == "hamming":
+        return extra + missed
+    if name == "subset":
+        return float(extra + missed > 0)
+    if hits + extra + missed == 0:
+        return 0.0  # 0/0 = 1
+    return 1 - (2 * hits / (2 * hits + extra + missed) if name == "f1" else hits / (hits + extra + missed))
+
+
+@pytest.mark.parametrize("name", sorted(set(LOSSES) - {"rank"}))
+def test_definition(name):
+    expected = [slow_loss(y, labels, name) + 0.07 * (labels == -1).sum() for y, labels in zip(Y, LABELS, strict=True)]
+    np.testing.assert_allclose(metrics.generalized_loss(Y, LABELS, name, 0.07, average=False), expected)
+    assert metrics.generalized_loss(Y, LABELS, name, 0.07) == pytest.approx(np.mean(expected))
+
+
+def test_costs_of_errors_and_labels():
+    loss = abstain.Hamming(np.arange(1.0, 7), np.arange(6.0, 0, -1))
+    penalty = abstain.PerLabel(np.linspace(0.1, 0.6, 6)) + abstain.Concave(0.3)
+    expected = [
+        sum(loss.false_negative[j] if y[j] else loss.false_positive[j] for j in range(6) if a[j] == 1 - y[j])
+        + sum(penalty.costs[j] for j in range(6) if a[j] == -1)
+        + 0.3 * (a == -1).sum() * 6 / (6 + (a == -1).sum())
+        for y, a in zip(Y, LABELS, strict=True)
+    ]
+    np.testing.assert_allclose(metrics.generalized_loss(Y, LABELS, loss, penalty, average=False), expected)
+
+
+def test_rank_loss_counts_pairs():
+    p = cases.random_probabilities(200, 6)
+    ranking = abstain.decide(p, "rank", 0.1)
+    expected = []
+    for y, positions in zip(Y, ranking.positions, strict=True):
+        ranked = [j for j in range(6) if positions[j] >= 0]
+        wrong = sum(y[i] == 0 and y[j] == 1 and positions[i] < positions[j] for i, j in product(ranked, ranked))
+        expected.append(wrong + 0.1 * (6 - len(ranked)))
+    np.testing.assert_allclose(metrics.generalized_loss(Y, ranking, "rank", 0.1, average=False), expected)
+
+
+@pytest.mark.parametrize("zero_division", [0, 1])
+def test_full_predictions_are_scored_as_scikit_learn_does(zero_division):
+    full = np.where(LABELS == -1, 0, LABELS)
+    full[:20] = 0
+    for loss, theirs in [
+        (abstain.FMeasure(zero_division=zero_division), sklearn_metrics.f1_score),
+        (abstain.Jaccard(zero_division=zero_division), sklearn_metrics.jaccard_score),
+    ]:
+        score = theirs(Y, full, average="samples", zero_division=zero_division)
+        assert metrics.generalized_loss(Y, full, loss, None) == pytest.approx(1 - score)
+    score = sklearn_metrics.fbeta_score(Y, full, beta=1.7, average="samples", zero_division=zero_division)
+    loss = abstain.FMeasure(beta=1.7, zero_division=zero_division)
+    assert metrics.generalized_loss(Y, full, loss, None) == pytest.approx(1 - score)
+    hamming = 6 * sklearn_metrics.hamming_loss(Y, full)
+    assert metrics.generalized_loss(Y, full, "hamming", None) == pytest.approx(hamming)
+
+
+@pytest.mark.parametrize("loss_case", cases.LOSS_CASES, ids=str)
+def test_expected_loss_of_any_prediction_is_the_mean_over_truths(loss_case):
+    m = 4
+    loss = cases.make_loss(loss_case, m)
+    p = cases.random_probabilities(40, m)
+    rng = np.random.default_rng(1)
+    codes = abstain.exhaustive.partial_rankings(m) if loss.gives_rankings else abstain.exhaustive.partial_predictions(m)
+    chosen = codes[rng.integers(0, len(codes), 40)]
+    total = np.zeros(40)
+    for y in product((0, 1), repeat=m):
+        chance = np.where(y, p, 1 - p).prod(axis=1)
+        total += chance * metrics.generalized_loss(np.tile(y, (40, 1)), chosen, loss, 0.1, average=False)
+    found = metrics.expected_generalized_loss(p, chosen, loss, 0.1, average=False)
+    np.testing.assert_allclose(found, total, rtol=0, atol=1e-12)
+
+
+def test_rates():
+    wrong = (LABELS >= 0) & (LABELS != Y)
+    assert metrics.abstention_rate(LABELS) == np.mean(LABELS == -1)
+    assert metrics.answered_error_rate(Y, LABELS) == pytest.approx(wrong.sum() / (LABELS >= 0).sum())
+    full = RNG.integers(0, 2, Y.shape)
+    errors = full != Y
+    assert metrics.error_capture_rate(Y, LABELS, full) == pytest.approx((errors & (LABELS == -1)).sum() / errors.sum())
+
+
+def test_silence_is_not_error():
+    silent = np.full_like(Y, -1)
+    for name in sorted(set(LOSSES) - {"rank"}):
+        assert metrics.generalized_loss(Y, silent, name, 0.0) == 0
+    assert metrics.abstention_rate(silent) == 1
+    assert np.isnan(metrics.answered_error_rate(Y, silent))
+    assert metrics.error_capture_rate(Y, silent, 1 - Y) == 1
+    assert np.isnan(metrics.error_capture_rate(Y, silent, Y))
+    assert metrics.generalized_loss(Y, silent, "hamming", None) == np.inf
+
+
+def test_no_instances():
+    empty = np.zeros((0, 3))
+    assert np.isnan(metrics.generalized_loss(empty, empty, "f1", 0.1))
+    assert np.isnan(metrics.abstention_rate(empty))
+    assert np.isnan(metrics.answered_error_rate(empty, empty))
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (Y[:, :3], r"shape \(200, 3\); the prediction has \(200, 6\)"),
+        (np.where(Y == 1, 2, 0), "is 2; the truth is 0 or 1"),
+        (np.where(Y == 1, np.nan, 0), "is nan"),
+        (LABELS, "is -1; the truth is 0 or 1"),
+    ],
+)
+def test_bad_truth(y, message):
+    with pytest.raises(abstain.InvalidLabels, match=message):
+        metrics.generalized_loss(y, LABELS, "hamming", 0.1)
+
+
+def test_labels_in_another_order_are_noticed():
+    p = pd.DataFrame(cases.random_probabilities(200, 6), columns=list("abcdef"))
+    prediction = abstain.decide(p)
+    with pytest.raises(abstain.InvalidLabels, match="the same labels in another order: column 0 is 'b'"):
+        metrics.generalized_loss(pd.DataFrame(Y, columns=list("bacdef")), prediction, "hamming", 0.1)
+    with pytest.raises(abstain.InvalidLabels, match="other labels: column 5 is 'x'"):
+        metrics.answered_error_rate(pd.DataFrame(Y, columns=list("abcdex")), prediction)
+
+
+def test_rankings_and_labels_are_not_confused():
+    p = cases.random_probabilities(200, 6)
+    with pytest.raises(abstain.InvalidLoss, match="scores a PartialRanking"):
+        metrics.generalized_loss(Y, abstain.decide(p), "rank", 0.1)
+    with pytest.raises(abstain.InvalidLoss, match="not a ranking"):
+        metrics.generalized_loss(Y, abstain.decide(p, "rank"), "f1", 0.1)
+    with pytest.raises(abstain.InvalidLabels, match="a ranking answers no label"):
+        metrics.answered_error_rate(Y, abstain.decide(p, "rank"))
+    with pytest.raises(abstain.InvalidLabels, match="row 0 abstains"):
+        metrics.error_capture_rate(Y, LABELS, np.full_like(Y, -1))

@@ -1,0 +1,111 @@
+"""Partial predictions and rankings as their users see them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import abstain
+from abstain import PartialPrediction, PartialRanking
+from tests.cases import random_probabilities
+
+P = random_probabilities(30, 6)
+
+
+def test_codes():
+    prediction = abstain.decide(P, penalty=0.2)
+    assert prediction.labels.dtype == np.int8
+    assert abstain.ABSTAIN == -1
+    np.testing.assert_array_equal(prediction.abstained, prediction.labels == -1)
+    np.testing.assert_array_equal(prediction.n_abstained, (prediction.labels == -1).sum(axis=1))
+    assert len(prediction) == 30
+
+
+def test_frame():
+    frame = abstain.decide(P, penalty=0.2).to_frame(list("abcdef"))
+    assert list(frame.columns) == list("abcdef")
+    assert set(frame.dtypes.astype(str)) == {"Int8"}
+    assert frame.isna().to_numpy().sum() == abstain.decide(P, penalty=0.2).n_abstained.sum()
+    with pytest.raises(ValueError, match="2 names for 6 labels"):
+        abstain.decide(P).to_frame(["a", "b"])
+    ranking = abstain.decide(P, "rank", 0.1).to_frame()
+    assert set(ranking.dtypes.astype(str)) == {"Int32"}
+
+
+def test_fill_with_a_table_or_with_one_answer_each():
+    prediction = abstain.decide(P, penalty=0.2)
+    truth = np.random.default_rng(0).integers(0, 2, P.shape)
+    complete = prediction.fill(truth)
+    np.testing.assert_array_equal(complete, np.where(prediction.abstained, truth, prediction.labels))
+    np.testing.assert_array_equal(prediction.fill(truth[prediction.abstained]), complete)
+    np.testing.assert_array_equal(prediction.fill(pd.DataFrame(truth)), complete)
+    only_answers = np.where(prediction.abstained, truth, np.nan)
+    np.testing.assert_array_equal(prediction.fill(only_answers), complete)
+    assert (prediction.labels == -1).any(), "the prediction itself is left as it is"
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        (np.zeros(3), "3 for .* abstained labels"),
+        (np.zeros((2, 6)), r"shape \(2, 6\)"),
+        (np.full((30, 6), 2), "is 2; an abstained label needs the answer 0 or 1"),
+        (np.full((30, 6), np.nan), "row 0, column .* is nan"),
+    ],
+)
+def test_fill_names_what_is_wrong(answers, message):
+    with pytest.raises(abstain.InvalidLabels, match=message):
+        abstain.decide(P, penalty=0.2).fill(answers)
+
+
+def test_one_instance_is_filled_by_a_row():
+    prediction = abstain.decide([0.9, 0.5, 0.1], penalty=0.2)
+    assert prediction.fill([0, 1, 0]).tolist() == [[1, 1, 0]]
+
+
+def test_ranking():
+    ranking = abstain.decide(P, "rank", 0.05)
+    assert ranking.positions.dtype == np.int32
+    for i in range(len(ranking)):
+        order = ranking.order(i)
+        assert ranking.positions[i, order].tolist() == list(range(len(order)))
+        assert (np.diff(P[i, order]) <= 0).all()
+    relevant = np.random.default_rng(0).integers(0, 2, P.shape)
+    complete = ranking.fill(relevant)
+    assert (np.sort(complete, axis=1) == np.arange(6)).all()
+    for i in range(len(ranking)):
+        left_out = ranking.abstained[i]
+        first, ranked, last = (
+            complete[i, x] for x in (left_out & (relevant[i] == 1), ~left_out, left_out & (relevant[i] == 0))
+        )
+        everything = np.concatenate([np.sort(first), np.sort(ranked), np.sort(last)])
+        assert everything.tolist() == list(range(6))
+        assert np.argsort(ranked).tolist() == np.argsort(ranking.positions[i, ~left_out]).tolist()
+
+
+def test_predictions_from_elsewhere():
+    prediction = PartialPrediction([[1, 0, -1]], label_names=["a", "b", "c"])
+    assert prediction.n_abstained.tolist() == [1]
+    assert prediction.expected_loss is None
+    assert "33.3% abstained" in repr(prediction)
+    assert PartialRanking([[1, 0, -1]]).order(0).tolist() == [1, 0]
+    with pytest.raises(abstain.InvalidLabels, match="row 0, column 1 is 2; a label is 1, 0 or −1"):
+        PartialPrediction([[1, 2]])
+    with pytest.raises(abstain.InvalidLabels, match=r"row 1 is \[0, 0\]"):
+        PartialRanking([[0, 1], [0, 0]])
+
+
+def test_text():
+    text = repr(abstain.decide(pd.DataFrame(P, columns=list("abcdef")), penalty=0.2))
+    assert text.startswith("PartialPrediction of 30 instances × 6 labels:")
+    assert "?" in text
+    assert "…" in text
+    assert len(text.splitlines()) == 11
+    wide = repr(abstain.decide(np.full((2, 100), 0.5)))
+    assert max(map(len, wide.splitlines())) < 100
+
+
+def test_html_is_escaped():
+    html = abstain.decide(pd.DataFrame(P, columns=["<script>", *"bcdef"]), penalty=0.2)._repr_html_()
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+    assert html.count("<tr>") == 10

@@ -1,0 +1,159 @@
+"""Sparse probabilities: the same answers as the dense ones, and only what is stored is stored."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import abstain
+from abstain.losses import LOSSES
+from abstain.metrics import expected_generalized_loss, generalized_loss
+from tests import cases
+
+NONDECREASING = [
+    lambda m: 0.0,
+    lambda m: 0.1,
+    lambda m: abstain.Concave(0.3),
+    lambda m: lambda a: 0.01 * a**2,
+    lambda m: [0.0] + [0.2] * m,
+    lambda m: None,
+]
+
+
+def random_sparse(n=300, m=40, density=0.15, seed=0):
+    """Rows from empty to full, explicit zeros, ½ and 1 among the entries."""
+    rng = np.random.default_rng(seed)
+    dense = cases.random_probabilities(n, m, seed).copy()
+    stored = rng.random((n, m)) < np.linspace(0, 2 * density, n)[:, None]
+    stored[-1], stored[0], stored[1] = True, False, False
+    stored[1, 5] = True
+    dense[~stored] = 0.0
+    rows, columns = stored.nonzero()
+    return sparse.csr_array((dense[rows, columns], (rows, columns)), shape=(n, m)), dense
+
+
+@pytest.mark.parametrize("loss_case", cases.LOSS_CASES, ids=str)
+@pytest.mark.parametrize("penalty", NONDECREASING)
+@pytest.mark.parametrize("m", [1, 2, 3, 40])
+def test_sparse_equals_dense(loss_case, penalty, m):
+    matrix, dense = random_sparse(m=m)
+    loss, cost = cases.make_loss(loss_case, m), penalty(m)
+    here, there = abstain.decide(matrix, loss, cost), abstain.decide(dense, loss, cost)
+    assert sparse.issparse(here.codes)
+    np.testing.assert_allclose(here.expected_loss, there.expected_loss, rtol=0, atol=1e-11)
+    np.testing.assert_array_equal(here.n_abstained, there.n_abstained)
+    again = expected_generalized_loss(matrix, here, loss, cost, average=False)
+    np.testing.assert_allclose(again, here.expected_loss, rtol=0, atol=1e-11)
+    if not loss.gives_rankings:
+        np.testing.assert_array_equal(here.labels.toarray(), there.labels)
+        assert set(np.unique(here.labels.data)) <= {-1, 1}
+        assert here.labels.nnz == np.count_nonzero(there.labels)
+
+
+@pytest.mark.parametrize(
+    "costs", [abstain.PerLabel(np.linspace(0, 0.4, 40)), abstain.PerLabel([0.1] * 40) + abstain.Concave(0.2)]
+)
+def test_label_costs(costs):
+    matrix, dense = random_sparse()
+    loss = abstain.Hamming(np.linspace(0.5, 2, 40), 1.0)
+    here, there = abstain.decide(matrix, loss, costs), abstain.decide(dense, loss, costs)
+    np.testing.assert_array_equal(here.labels.toarray(), there.labels)
+    np.testing.assert_allclose(here.expected_loss, there.expected_loss, rtol=0, atol=1e-12)
+    truth = np.random.default_rng(0).random(dense.shape) < 0.1
+    for y in (truth, sparse.csr_array(truth)):
+        assert generalized_loss(y, here, loss, costs) == pytest.approx(generalized_loss(truth, there, loss, costs))
+
+
+@pytest.mark.parametrize("loss_case", cases.LOSS_CASES, ids=str)
+def test_profile_path_and_decisions(loss_case):
+    matrix, dense = random_sparse()
+    loss = cases.make_loss(loss_case, 40)
+    if getattr(loss, "zero_division", 1) == 0:
+        with pytest.raises(abstain.InvalidLoss, match="zero_division"):
+            abstain.risk_profile(matrix, loss)
+        return
+    here, there = abstain.risk_profile(matrix, loss), abstain.risk_profile(dense, loss)
+    assert here.values.nnz <= matrix.nnz
+    allowed = np.isfinite(there.values)
+    np.testing.assert_allclose(here.values.toarray()[allowed], there.values[allowed], rtol=0, atol=1e-11)
+    np.testing.assert_array_equal(here.decide(0.1).n_abstained, there.decide(0.1).n_abstained)
+    for cost in (0.0, 0.01, 0.07, 0.2, 0.6):
+        np.testing.assert_array_equal(here.path().at(cost), there.path().at(cost))
+
+
+def test_full_abstention_covers_what_is_not_stored():
+    """With 0/0 = 0 an answer of zeros is worth nothing, so the best answer may be none at all, on every label."""
+    matrix = sparse.csr_array(([0.2], ([0], [3])), shape=(2, 1000))
+    prediction = abstain.decide(matrix, abstain.FMeasure(zero_division=0), 1e-4)
+    assert prediction.n_abstained.tolist() == [1000, 1000]
+    assert prediction.expected_loss == pytest.approx([0.1, 0.1])
+    assert abstain.decide(matrix, "f1", 1e-4).n_abstained.tolist() == [1, 0]
+
+
+def test_falling_penalty_is_refused():
+    matrix, _ = random_sparse()
+    falling = [0.0] + [0.5] * 39 + [0.1]
+    for call in (lambda: abstain.decide(matrix, "f1", falling), lambda: abstain.risk_profile(matrix).decide(falling)):
+        with pytest.raises(abstain.InvalidPenalty, match="falls somewhere"):
+            call()
+
+
+@pytest.mark.parametrize("convert", [sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix, sparse.lil_array])
+def test_any_format(convert):
+    matrix, dense = random_sparse()
+    np.testing.assert_array_equal(
+        abstain.decide(convert(matrix), "f1").labels.toarray(), abstain.decide(dense, "f1").labels
+    )
+
+
+def test_unsorted_and_repeated_entries_are_added_up_and_left_alone():
+    matrix = sparse.csr_array((np.array([0.5, 0.9, 0.4]), np.array([3, 0, 3]), np.array([0, 3])), shape=(1, 5))
+    assert abstain.decide(matrix, penalty=0.2).labels.toarray().tolist() == [[1, 0, 0, 1, 0]]
+    assert matrix.indices.tolist() == [3, 0, 3]
+
+
+def test_work_and_memory_are_those_of_the_entries():
+    rng = np.random.default_rng(0)
+    n, m, stored = 300, 5_000_000, 20
+    matrix = sparse.csr_array(
+        (rng.random(n * stored), rng.integers(0, m, n * stored), np.arange(n + 1) * stored), shape=(n, m)
+    )
+    for loss in LOSSES:
+        prediction = abstain.decide(matrix, loss, 0.05)
+        assert prediction.codes.nnz <= matrix.nnz
+
+
+def test_ranking():
+    matrix, dense = random_sparse()
+    here, there = abstain.decide(matrix, "rank", 0.2), abstain.decide(dense, "rank", 0.2)
+    truth = sparse.csr_array(np.random.default_rng(0).random(dense.shape) < 0.2)
+    for y in (truth, truth.toarray()):
+        np.testing.assert_allclose(
+            generalized_loss(y, here, "rank", 0.2, average=False),
+            generalized_loss(y, there, "rank", 0.2, average=False),
+        )
+    np.testing.assert_allclose(
+        expected_generalized_loss(matrix, there, "rank", 0.2), expected_generalized_loss(dense, there, "rank", 0.2)
+    )
+    for i in (0, 7, 299):
+        stored = there.order(i)[np.isin(there.order(i), matrix[[i]].indices)]
+        assert here.order(i).tolist() == stored.tolist()
+
+
+@pytest.mark.parametrize("loss", sorted(set(LOSSES) - {"rank"}))
+def test_realized_loss(loss):
+    matrix, dense = random_sparse()
+    here, there = abstain.decide(matrix, loss, 0.05), abstain.decide(dense, loss, 0.05)
+    truth = np.random.default_rng(0).random(dense.shape) < 0.2
+    expected = generalized_loss(truth, there, loss, 0.05, average=False)
+    for y in (truth, sparse.csr_array(truth)):
+        for prediction in (here, there, here.labels, there.labels):
+            np.testing.assert_allclose(generalized_loss(y, prediction, loss, 0.05, average=False), expected)
+
+
+def test_fill():
+    matrix, dense = random_sparse()
+    here, there = abstain.decide(matrix, penalty=0.1), abstain.decide(dense, penalty=0.1)
+    truth = np.random.default_rng(0).integers(0, 2, dense.shape)
+    np.testing.assert_array_equal(here.fill(truth).toarray(), there.fill(truth))
+    np.testing.assert_array_equal(here.fill(sparse.csr_array(truth)).toarray(), there.fill(truth))
+    assert -1 not in here.fill(truth).data
