@@ -1,5 +1,7 @@
 """What may be passed as probabilities, and what is said of what may not."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -131,7 +133,7 @@ def test_bad_value_is_named(bad, as_sparse, threads):
     p = np.full((5000, 100), 0.25)
     p[4321, 7] = bad
     p[4900, 3] = -5.0
-    with pytest.raises(abstain.InvalidProbabilities, match=rf"row 4321, column 7 is {bad}; .* from 0 to 1"):
+    with pytest.raises(abstain.InvalidProbabilities, match=re.escape(f"row 4321, column 7 is {bad}; a")):
         abstain.decide(sparse.csr_array(p) if as_sparse else p)
     with pytest.raises(abstain.InvalidProbabilities, match="row 4321, column 7"):
         abstain.risk_profile(sparse.csr_array(p) if as_sparse else p)

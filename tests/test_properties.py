@@ -96,6 +96,6 @@ def test_rank_is_not_aligned():
     assert (witness.row, witness.answered_label, witness.abstained_label) == (1, 3, 1)
     assert witness.answered_uncertainty == pytest.approx(0.6)
     assert witness.abstained_uncertainty == pytest.approx(0.4)
-    costly = abstain.decide(p, abstain.Hamming(false_negative=9.0), 0.3)
-    assert not abstain.is_uncertainty_aligned(costly, p)
+    cheap = abstain.Hamming(false_negative=[1, 0.1], false_positive=[1, 0.1])
+    assert not abstain.is_uncertainty_aligned(abstain.decide([0.8, 0.5], cheap, 0.1), [0.8, 0.5])
     assert not abstain.is_uncertainty_aligned([[1, -1, 0, 0], [1, -1, 1, 0]], sparse.csr_array(p))

@@ -38,9 +38,8 @@ class Assembly:
             return
         packing.unpack(self.probabilities.matrix.indptr, codes, block.rows, self.codes)
         self.expected[block.rows] = expected
-        if block.shape[1] < self.probabilities.n_labels:
-            # Padding stands for all labels that are not stored: a row left open throughout is left open on all of them.
-            self.everything[block.rows] = (codes == ABSTAIN).all(axis=1)
+        # Padding stands for all labels that are not stored: a row left open throughout is left open on all of them.
+        self.everything[block.rows] = (codes == ABSTAIN).all(axis=1)
 
     def finish(self) -> PartialPrediction | PartialRanking:
         codes: Any = self._sparse() if self.probabilities.is_sparse else self.codes

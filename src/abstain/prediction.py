@@ -69,9 +69,8 @@ class _Partial(ABC):
     def abstained(self) -> Any:
         """Which labels are left open: a boolean n × m array, sparse if the probabilities were."""
         if sparse.issparse(self.codes):
-            left_open = sparse.csr_array(
-                (self.codes.data == ABSTAIN, self.codes.indices, self.codes.indptr), self.shape
-            )
+            parts = self.codes.data == ABSTAIN, self.codes.indices, self.codes.indptr
+            left_open = sparse.csr_array(parts, self.shape, copy=True)
             left_open.eliminate_zeros()
             return left_open
         return self.codes == ABSTAIN

@@ -60,6 +60,9 @@ class Probabilities:
         self.matrix, self.axes = read_matrix(table, "probabilities", InvalidProbabilities)
         self.n_rows, self.n_labels = self.matrix.shape
         self.is_sparse = sparse.issparse(self.matrix)
+        if self.is_sparse and np.count_nonzero(self.matrix.data) < len(self.matrix.data):
+            self.matrix = self.matrix.copy()
+            self.matrix.eliminate_zeros()
 
     def blocks(self, entries: int) -> Iterator[Block]:
         """The rows, each in one block; blocks of about so many entries."""
