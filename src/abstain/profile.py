@@ -120,6 +120,11 @@ class RiskProfile:
             )
         require_nondecreasing(self._probabilities, bound.is_nondecreasing)
         assembly = Assembly(self._probabilities, self.loss)
+        pieces = self._pieces()
+        if not self._probabilities.is_sparse:  # looking up is quick, so larger blocks pay
+            pieces = [
+                (block, self._whole.of(block.rows)) for block in self._probabilities.blocks(Loss.entries_per_block)
+            ]
 
         def work(piece: tuple[Block, BlockProfile]) -> None:
             block, profile = piece
@@ -128,7 +133,7 @@ class RiskProfile:
             self.loss.decide_from_profile(block, p, profile, bound.narrowed(block.shape[1]), codes, expected)
             assembly.store(block, codes, expected)
 
-        for_each(work, self._pieces())
+        for_each(work, pieces)
         return assembly.finish()
 
     def path(self) -> CostPath:

@@ -66,22 +66,25 @@ def profile_of_product(sorted_scores, values):
 
 
 @njit(nogil=True, cache=True)
-def answer_most_certain(p, false_negative, false_positive, scores, sorted_scores, n_abstained, codes):
-    """Answer the labels with the smallest scores; of labels equal at the threshold, the first ones."""
+def answer_most_certain(p, false_negative, false_positive, price, sorted_scores, n_abstained, codes):
+    """Answer the labels with the smallest scores (see `score`); of labels equal at the threshold, the first ones."""
     n, m = p.shape
     for i in range(n):
         fn = false_negative[i if false_negative.shape[0] > 1 else 0]
         fp = false_positive[i if false_positive.shape[0] > 1 else 0]
+        c = price[i if price.shape[0] > 1 else 0]
         n_answered = m - n_abstained[i]
         threshold = sorted_scores[i, n_answered - 1] if n_answered > 0 else -np.inf
         within = 0
         for j in range(m):
-            answered = scores[i, j] <= threshold
+            if_zero = fn[j] * p[i, j]
+            if_one = fp[j] * (1.0 - p[i, j])
+            answered = min(if_zero, if_one) - c[j] <= threshold
             within += answered
-            codes[i, j] = (1 if fn[j] * p[i, j] > fp[j] * (1.0 - p[i, j]) else 0) if answered else -1
+            codes[i, j] = (1 if if_zero > if_one else 0) if answered else -1
         j = m
         while within > n_answered:
             j -= 1
-            if scores[i, j] == threshold:
+            if min(fn[j] * p[i, j], fp[j] * (1.0 - p[i, j])) - c[j] == threshold:
                 codes[i, j] = -1
                 within -= 1

@@ -26,32 +26,24 @@ class CertaintyLoss(Loss):
         """values[i, a] from the m − a smallest scores; base[i] is what abstaining on all labels costs."""
 
     def profile(self, block: Block, p: Floats, out: BlockProfile) -> None:
-        out.guide[:] = self._scores(block, p, _free(p))
-        out.guide.sort(axis=1)
-        self.accumulate(out.guide, np.zeros(len(p)), out.values)
+        self._profile(block, p, _free(p), out)
 
     def attain(
         self, block: Block, p: Floats, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
     ) -> None:
-        scores = self._scores(block, p, _free(p))
-        certainty.answer_most_certain(p, *self.costs(block), scores, profile.guide, n_abstained, codes)
+        certainty.answer_most_certain(p, *self.costs(block), _free(p), profile.guide, n_abstained, codes)
 
     def decide(self, block: Block, p: Floats, penalty: BoundPenalty, codes: Codes, expected: Floats) -> None:
-        if penalty.label_costs is None:
-            super().decide(block, p, penalty, codes, expected)
-            return
-        price = block.per_label(penalty.label_costs)
-        scores = self._scores(block, p, price)
-        profile = BlockProfile(np.empty((len(p), p.shape[1] + 1)), np.sort(scores, axis=1), None)
-        self.accumulate(profile.guide, np.broadcast_to(price.sum(axis=1), len(p)).copy(), profile.values)
-        n_abstained = np.empty(len(p), np.intp)
+        price = _free(p) if penalty.label_costs is None else block.per_label(penalty.label_costs)
+        profile, n_abstained = self.empty_profile(p.shape), np.empty(len(p), np.intp)
+        self._profile(block, p, price, profile)
         choose(profile.values, penalty.counts, self.unit, n_abstained, expected)
-        certainty.answer_most_certain(p, *self.costs(block), scores, profile.guide, n_abstained, codes)
+        certainty.answer_most_certain(p, *self.costs(block), price, profile.guide, n_abstained, codes)
 
-    def _scores(self, block: Block, p: Floats, price: Floats) -> Floats:
-        scores = np.empty_like(p)
-        certainty.score(p, *self.costs(block), price, scores)
-        return scores
+    def _profile(self, block: Block, p: Floats, price: Floats, out: BlockProfile) -> None:
+        certainty.score(p, *self.costs(block), price, out.guide)
+        out.guide.sort(axis=1)
+        self.accumulate(out.guide, np.broadcast_to(price.sum(axis=1), len(p)), out.values)
 
 
 def _free(p: Floats) -> Floats:
