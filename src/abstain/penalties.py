@@ -7,7 +7,7 @@ they are; `as_penalty` reads them, and `Penalty.bind` turns any of them into the
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
 from typing import Any, TypeAlias
@@ -30,6 +30,7 @@ class BoundPenalty:
     counts: NDArray[np.float64]
     slope: float | None = None
     label_costs: NDArray[np.float64] | None = None
+    _narrowed: dict[int, "BoundPenalty"] = field(default_factory=dict, repr=False)
 
     @cached_property
     def is_nondecreasing(self) -> bool:
@@ -40,7 +41,10 @@ class BoundPenalty:
         """For rows that show `width` labels and hide the rest: leaving all the shown ones open means all labels."""
         if width == len(self.counts) - 1:
             return self
-        return BoundPenalty(np.append(self.counts[:width], self.counts[-1]), self.slope, self.label_costs)
+        if width not in self._narrowed:
+            counts = np.append(self.counts[:width], self.counts[-1])
+            self._narrowed[width] = BoundPenalty(counts, self.slope, self.label_costs)
+        return self._narrowed[width]
 
     @cached_property
     def floor(self) -> NDArray[np.float64]:
@@ -49,11 +53,11 @@ class BoundPenalty:
 
     @cached_property
     def is_concave(self) -> bool:
-        """Whether the steps f(a + 1) − f(a) never grow, up to rounding."""
-        if not np.isfinite(self.counts).all():
+        """Whether the steps f(a + 1) − f(a) never grow, up to rounding, as long as something is answered (a < m)."""
+        partial = self.counts[:-1]
+        if not np.isfinite(partial).all():
             return False
-        steps = np.diff(self.counts)
-        return bool(np.all(np.diff(steps) <= 4 * np.finfo(float).eps * np.abs(self.counts).max(initial=0.0)))
+        return bool(np.all(np.diff(partial, 2) <= 4 * np.finfo(float).eps * partial.max(initial=0.0)))
 
     def charge(self, n_abstained: NDArray[np.intp], abstained: NDArray[np.bool_] | None) -> NDArray[np.float64]:
         """What each instance pays; `abstained` (n × m) is needed only where labels have their own prices."""
