@@ -49,9 +49,9 @@ def main() -> None:
         ),
         section(
             "Twenty penalties from one profile",
-            "100 000 × 100 uniform probabilities, twenty concave penalties, all answers written. It pays where a decision "
-            "is dear. For Hamming, subset 0/1 and rank a decision is little more than a sort, and reading the profile and "
-            "writing the answers down twenty times takes longer than one sort, however little is computed.",
+            "100 000 × 100 uniform probabilities, twenty concave penalties, all answers written. It pays where a "
+            "decision is dear. For Hamming, subset 0/1 and rank a decision is little more than a sort, and reading the "
+            "profile and writing the answers twenty times takes longer than one sort, however little is computed.",
             dense.twenty_penalties(),
         ),
         section("Sparse probabilities", "In a process of their own.", labels.sparse()),
