@@ -50,6 +50,7 @@ class ArrayLike:
         pd.DataFrame,
         lambda p: pl.DataFrame(p, schema=[str(j) for j in range(p.shape[1])], orient="row"),
         lambda p: pd.DataFrame(p).astype("Float64"),
+        lambda p: pd.DataFrame(p).astype({0: "Float64"}),
         ArrayLike,
     ],
 )
@@ -106,6 +107,10 @@ def test_one_instance_and_one_label(loss):
     vector = abstain.decide(P[0], loss)
     np.testing.assert_array_equal(vector.codes, abstain.decide(P[:1], loss).codes)
     assert abstain.decide([[0.9], [0.5]], loss, None).shape == (2, 1)
+
+
+def test_frame_of_mixed_types():
+    assert abstain.decide(pd.DataFrame({"a": [0.95], "b": [False], "c": [1]})).labels.tolist() == [[1, 0, 1]]
 
 
 def test_rounding_is_forgiven():

@@ -98,6 +98,14 @@ def test_expected_loss_of_any_prediction_is_the_mean_over_truths(loss_case):
     np.testing.assert_allclose(found, total, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_single_precision_is_scored_in_double(loss):
+    single = cases.random_probabilities(100, 6).astype(np.float32)
+    prediction = abstain.decide(single, loss, 0.1)
+    found = metrics.expected_generalized_loss(single, prediction, loss, 0.1, average=False)
+    np.testing.assert_allclose(found, prediction.expected_loss, rtol=0, atol=1e-12)
+
+
 def test_rates():
     wrong = (LABELS >= 0) & (LABELS != Y)
     assert metrics.abstention_rate(LABELS) == np.mean(LABELS == -1)

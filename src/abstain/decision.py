@@ -5,7 +5,6 @@ from typing import Any
 from abstain.assembly import Assembly
 from abstain.errors import InvalidLoss
 from abstain.losses import LossLike, as_loss
-from abstain.losses.overlap import OverlapLoss
 from abstain.penalties import PenaltyLike, as_penalty
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.probabilities import Block, Probabilities
@@ -84,7 +83,7 @@ def risk_profile(probabilities: Any, loss: LossLike = "hamming") -> RiskProfile:
     """
     table, chosen = Probabilities(probabilities), as_loss(loss)
     chosen.check(table.n_labels)
-    if table.is_sparse and isinstance(chosen, OverlapLoss) and chosen.zero_division == 0:
+    if table.is_sparse and not chosen.zeros_are_safe:
         raise InvalidLoss(
             f"the profile of {chosen!r} on sparse probabilities would be dense: with zero_division=0, leaving open "
             "what is stored does not make the risk 0. Use zero_division=1, a dense array, or abstain.decide."

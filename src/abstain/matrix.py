@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain.errors import InvalidLabels
+
 Matrix: TypeAlias = Any  # an n × m NDArray or sparse.csr_array; `sparse.issparse` tells
 
 
@@ -34,7 +36,7 @@ class Axes:
         """Names for the labels: those given, those that came with the table, or numbers."""
         if given is not None:
             if len(given) != n_labels:
-                raise ValueError(f"label_names has {len(given)} names for {n_labels} labels")
+                raise InvalidLabels(f"label_names has {len(given)} names for {n_labels} labels")
             return list(given)
         return list(range(n_labels) if self.label_names is None else self.label_names)
 
@@ -84,6 +86,8 @@ def _read_frame(table: Any, what: str, error: type[ValueError]) -> tuple[NDArray
     """The values of a pandas or polars frame, missing ones as NaN, and what its rows and columns are called."""
     library = type(table).__module__.partition(".")[0]
     axes = Axes(tuple(table.columns), getattr(table, "index", None), library)
+    if library not in ("pandas", "polars"):
+        return table.to_numpy(), axes
     for j, name in enumerate(table.columns):
         column = table.iloc[:, j] if library == "pandas" else table[name]
         numeric = (
@@ -94,6 +98,6 @@ def _read_frame(table: Any, what: str, error: type[ValueError]) -> tuple[NDArray
                 f"{what}: {axes.label(j)} has type {column.dtype}, expected numbers (pass the label columns only)"
             )
     if library == "pandas":
-        extension = any(not isinstance(dtype, np.dtype) for dtype in table.dtypes)
-        return table.to_numpy(dtype=np.float64, na_value=np.nan) if extension else table.to_numpy(), axes
+        plain = len(set(table.dtypes)) == 1 and isinstance(table.dtypes.iloc[0], np.dtype)
+        return table.to_numpy() if plain else table.to_numpy(dtype=np.float64, na_value=np.nan), axes
     return table.to_numpy(), axes

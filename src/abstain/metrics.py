@@ -88,7 +88,11 @@ def expected_generalized_loss(
     table = Probabilities(probabilities)
     require_same_table(table.axes, table.matrix, partial, "probabilities")
     table.check()
-    return _generalized(chosen.expected, table.matrix, partial, chosen, penalty, average)
+
+    def expected(block: Block, p: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
+        return chosen.expected(block, np.clip(p.astype(np.float64), 0.0, 1.0), codes)
+
+    return _generalized(expected, table.matrix, partial, chosen, penalty, average)
 
 
 def abstention_rate(prediction: Any) -> float:

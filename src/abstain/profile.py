@@ -68,7 +68,10 @@ class CostPath:
 
 
 class RiskProfile:
-    """What any number of abstentions would buy, for each instance. Made by `abstain.risk_profile`."""
+    """What any number of abstentions would buy, for each instance. Made by `abstain.risk_profile`.
+
+    It reads the probabilities again when it decides, so they must not be changed meanwhile.
+    """
 
     def __init__(self, probabilities: Probabilities, loss: Loss) -> None:
         self.loss = loss

@@ -44,6 +44,8 @@ class Loss(ABC):
 
     is_decomposable: ClassVar[bool] = False
     """Whether the loss is a sum over labels, so that each label can have its own price of abstention."""
+    zeros_are_safe: bool = True
+    """Whether answering only labels of probability 0, all with 0, is free of risk."""
     gives_rankings: ClassVar[bool] = False
     """Whether the answers are positions in a ranking instead of labels."""
     unit: ClassVar[float] = 1.0

@@ -22,6 +22,7 @@ class OverlapLoss(Loss):
 
     def __init__(self, zero_division: float = 1.0) -> None:
         self.zero_division = read_parameter(zero_division, "zero_division", self, "0 or 1", lambda x: x in (0, 1))
+        self.zeros_are_safe = self.zero_division == 1
 
     @abstractmethod
     def rule(self, n_labels: int) -> overlap.OverlapRule:
