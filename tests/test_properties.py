@@ -76,8 +76,8 @@ def test_known_verdicts(m):
 
 
 def test_too_many_labels_to_count():
-    with pytest.raises(abstain.InvalidLoss, match="at most 200 labels"):
-        abstain.is_monotone("f1", 0.1, 201)
+    with pytest.raises(abstain.InvalidLoss, match="at most 100 labels"):
+        abstain.is_monotone("f1", 0.1, 101)
 
 
 @pytest.mark.parametrize("penalty", [0.05, 0.3, abstain.Concave(0.3), lambda a: 0.02 * a**2])

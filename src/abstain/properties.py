@@ -8,14 +8,19 @@ from numpy.typing import NDArray
 
 from abstain.errors import InvalidLoss
 from abstain.kernels.choice import TIE
-from abstain.losses import Hamming, LossLike, SubsetZeroOne, as_loss
+from abstain.losses import Hamming, Loss, LossLike, SubsetZeroOne, as_loss
+from abstain.losses.base import Counts, Floats
 from abstain.losses.overlap import OverlapLoss
 from abstain.metrics import Partial, aligned_blocks, require_same_table
 from abstain.penalties import BoundPenalty, PenaltyLike, as_penalty
 from abstain.prediction import ABSTAIN, PartialPrediction
-from abstain.probabilities import Probabilities
+from abstain.probabilities import Block, Probabilities
 
-MOST_LABELS = 200
+MOST_LABELS = 100
+ROLES = ((1, 1), (0, 0), (0, 1), (1, 0))
+"""Truth and answer of a label: a hit, rightly 0, extra, missed."""
+
+Labels = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
@@ -116,76 +121,50 @@ def _decomposable_is_monotone(loss: Hamming, penalty: BoundPenalty, m: int) -> V
     """Each label by itself: one more abstention costs between nothing and an error."""
     own = np.zeros(m) if penalty.label_costs is None else penalty.label_costs
     with np.errstate(invalid="ignore"):
-        steps = np.nan_to_num(np.diff(penalty.counts), nan=0.0)
-    errors = np.stack([np.broadcast_to(loss.false_positive, m), np.broadcast_to(loss.false_negative, m)])
-    for a, step in enumerate(steps):
-        for i in range(m):
-            for y in (0, 1):
-                if step + own[i] < -TIE:
-                    return Verdict(False, _step(loss, penalty, i, y, a, right=True))
-                if step + own[i] > errors[y, i] + TIE:
-                    return Verdict(False, _step(loss, penalty, i, y, a, right=False))
+        steps = np.nan_to_num(np.diff(penalty.counts), nan=0.0, posinf=np.inf)
+    price = steps[:, np.newaxis] + own
+    for y, cost in ((0, loss.false_positive), (1, loss.false_negative)):
+        for answer, unfair in ((y, price < -TIE), (1 - y, price > cost + TIE)):
+            if unfair.any():
+                n_open, i = (int(at) for at in np.argwhere(unfair)[0])
+                others = [ABSTAIN] * n_open + [0] * (m - 1 - n_open)
+                truth = np.insert(np.zeros(m - 1, int), i, y)
+                return Verdict(False, _step(loss, penalty, truth, np.insert(others, i, ABSTAIN), i, answer))
     return Verdict(True)
-
-
-def _step(loss: Hamming, penalty: BoundPenalty, i: int, y: int, a: int, right: bool) -> Step:
-    """Label i between abstained and answered, with a others abstained and the rest right."""
-    truth = np.zeros(len(penalty.counts) - 1, int)
-    truth[i] = y
-    others = [j for j in range(len(truth)) if j != i]
-    silent, spoken = truth.copy(), truth.copy()
-    silent[others[:a]] = spoken[others[:a]] = ABSTAIN
-    silent[i], spoken[i] = ABSTAIN, y if right else 1 - y
-    own = 0.0 if penalty.label_costs is None else float(penalty.label_costs[others[:a]].sum())
-    price = 0.0 if penalty.label_costs is None else float(penalty.label_costs[i])
-    error = float(np.broadcast_to(loss.false_negative if y else loss.false_positive, len(truth))[i])
-    when_silent = own + price + float(penalty.counts[a + 1])
-    when_spoken = own + float(penalty.counts[a]) + (0.0 if right else error)
-    if right:
-        return Step(tuple(truth.tolist()), tuple(silent.tolist()), tuple(spoken.tolist()), when_silent, when_spoken)
-    return Step(tuple(truth.tolist()), tuple(spoken.tolist()), tuple(silent.tolist()), when_spoken, when_silent)
 
 
 def _counted_is_monotone(loss: OverlapLoss | SubsetZeroOne, penalty: BoundPenalty, m: int) -> Verdict:
-    """Losses that depend only on how many labels play each role: all roles of the answered labels are tried."""
+    """Losses that depend only on how many labels play each role: all counts are tried, one more label in each role."""
     if m > MOST_LABELS:
         raise InvalidLoss(f"is_monotone tries all counts for {loss!r}: at most {MOST_LABELS} labels, got {m}")
-    for hits in range(m + 1):
-        rest = np.arange(m - hits + 1)
-        rights, extra, missed = np.meshgrid(rest, rest, rest, indexing="ij")
 
-        def total(hits: int, rights: Any, extra: Any, missed: Any) -> NDArray[np.float64]:
-            answered = hits + rights + extra + missed
-            allowed = np.minimum(answered, m)
-            return loss.of_counts(np.full_like(rights, hits), extra, missed, answered) + penalty.counts[m - allowed]
+    def total(hits: Counts, rights: Counts, extra: Counts, missed: Counts) -> Floats:
+        answered = hits + rights + extra + missed
+        return loss.of_counts(hits, extra, missed, answered) + penalty.counts[m - answered]
 
-        possible = hits + rights + extra + missed < m
-        silent = total(hits, rights, extra, missed)
-        for role, (h, r, e, x) in {
-            "hit": (1, 0, 0, 0),
-            "right": (0, 1, 0, 0),
-            "extra": (0, 0, 1, 0),
-            "missed": (0, 0, 0, 1),
-        }.items():
-            spoken = total(hits + h, rights + r, extra + e, missed + x)
-            better = role in ("hit", "right")
-            with np.errstate(invalid="ignore"):
-                worse = spoken > silent + TIE if better else silent > spoken + TIE
-            bad = np.flatnonzero((worse & possible).ravel())
-            if len(bad):
-                at = bad[0]
-                counts = hits, int(rights.flat[at]), int(extra.flat[at]), int(missed.flat[at])
-                return Verdict(False, _counted_step(counts, role, float(silent.flat[at]), float(spoken.flat[at]), m))
+    for hits in range(m):
+        rest = np.indices((m - hits,) * 3).reshape(3, -1)
+        counts = np.insert(rest[:, rest.sum(axis=0) < m - hits], 0, hits, axis=0)
+        silent = total(*counts)
+        for role, (y, answer) in enumerate(ROLES):
+            spoken = total(*(counts + (np.arange(4) == role)[:, np.newaxis]))
+            unfair = spoken > silent + TIE if answer == y else silent > spoken + TIE
+            if unfair.any():
+                others = np.repeat(ROLES, counts[:, np.argmax(unfair)], axis=0)
+                n_open = m - 1 - len(others)
+                truth = np.array([y, *others[:, 0], *[0] * n_open])
+                answers = np.array([ABSTAIN, *others[:, 1], *[ABSTAIN] * n_open])
+                return Verdict(False, _step(loss, penalty, truth, answers, 0, answer))
     return Verdict(True)
 
 
-def _counted_step(counts: tuple[int, int, int, int], role: str, silent: float, spoken: float, m: int) -> Step:
-    hits, rights, extra, missed = counts
-    truth_and_answer = [(1, 1)] * hits + [(0, 0)] * rights + [(0, 1)] * extra + [(1, 0)] * missed
-    label = {"hit": (1, 1), "right": (0, 0), "extra": (0, 1), "missed": (1, 0)}[role]
-    n_open = m - 1 - len(truth_and_answer)
-    truth = (label[0], *(y for y, _ in truth_and_answer), *[0] * n_open)
-    answers = (*(answer for _, answer in truth_and_answer), *[ABSTAIN] * n_open)
-    if role in ("hit", "right"):
-        return Step(truth, (ABSTAIN, *answers), (label[1], *answers), silent, spoken)
-    return Step(truth, (label[1], *answers), (ABSTAIN, *answers), spoken, silent)
+def _step(loss: Loss, penalty: BoundPenalty, truth: Labels, silent: Labels, i: int, answer: int) -> Step:
+    """What happens between abstaining on label i and answering it: towards the better of the two."""
+    spoken = silent.copy()
+    spoken[i] = answer
+    before, after = (silent, spoken) if answer == truth[i] else (spoken, silent)
+    codes = np.stack([before, after])
+    block = Block(slice(0, 2), codes.shape, codes)
+    losses = loss.realized(block, np.stack([truth, truth]).astype(bool), codes)
+    losses = losses + penalty.charge((codes == ABSTAIN).sum(axis=1), codes == ABSTAIN)
+    return Step(tuple(truth.tolist()), tuple(before.tolist()), tuple(after.tolist()), *losses.tolist())
