@@ -10,6 +10,7 @@ from scipy import sparse
 
 import abstain
 from abstain.losses import LOSSES
+from abstain.metrics import expected_generalized_loss
 from tests.cases import random_probabilities
 
 P = random_probabilities(50, 7)
@@ -166,17 +167,69 @@ def test_bad_value_in_a_frame_is_named_as_the_user_does():
         (np.zeros((3, 0)), "no label"),
         ([], "no label"),
         (sparse.csr_array((3, 0)), "no label"),
-        ([["a", "b"]], "expected numbers"),
+        ([["a", "b"]], "table of numbers, got list"),
         ([[0.1, 0.2], [0.3]], "cannot be read"),
-        (np.zeros((2, 2), complex), "expected numbers"),
+        (np.zeros((2, 2), complex), "table of numbers, got ndarray of dtype complex128"),
         (sparse.csr_array(np.eye(2, dtype=complex)), "expected numbers"),
         (np.ma.masked_array([[0.1, 0.2]], [[False, True]]), "row 0, column 1 is masked"),
-        (None, "expected numbers"),
+        (None, "table of numbers, got NoneType"),
     ],
 )
 def test_what_is_no_table(table, message):
     with pytest.raises(abstain.InvalidProbabilities, match=message):
         abstain.decide(table)
+
+
+def test_broken_sparse_matrix():
+    broken = sparse.csr_array((np.array([0.5]), np.array([7]), np.array([0, 1])), shape=(1, 3))
+    with pytest.raises(abstain.InvalidProbabilities, match="column outside 0 … 2"):
+        abstain.decide(broken)
+
+
+@pytest.mark.parametrize("labels", [3, 4])
+def test_list_of_arrays_from_scikit_learn_is_recognised(labels):
+    by_label = [np.full((5, 2 if j < 3 else 1), 0.5) for j in range(labels)]
+    with pytest.raises(abstain.InvalidProbabilities, match=r"np\.column_stack"):
+        abstain.decide(by_label)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("dtype", ["f2", "f4", "g", ">f8", ">f4"])
+def test_any_precision(loss, dtype):
+    p = np.round(P, 2).astype(dtype)
+    expected = abstain.decide(p.astype(np.float64), loss, 0.1)
+    for table in (p, sparse.csr_array(p.astype("g" if dtype == "f2" else p.dtype.newbyteorder("=")))):
+        prediction = abstain.decide(table, loss, 0.1)
+        np.testing.assert_array_equal(prediction.n_abstained, expected.n_abstained)
+        again = expected_generalized_loss(table, prediction, loss, 0.1, average=False)
+        np.testing.assert_allclose(again, expected.expected_loss, rtol=0, atol=1e-11)
+
+
+def test_costs_given_by_name_are_held_to_them():
+    frame = pd.DataFrame([[0.9, 0.5], [0.3, 0.8]], columns=["sky", "sea"])
+    costs = pd.Series({"sea": 0.3, "sky": 0.1})
+    for call in (
+        lambda: abstain.decide(frame, penalty=abstain.PerLabel(costs)),
+        lambda: abstain.decide(frame, penalty=abstain.PerLabel(costs) + 0.1),
+        lambda: abstain.decide(frame, abstain.Hamming(false_positive=costs)),
+    ):
+        with pytest.raises(abstain.InvalidLabels, match="the same labels in another order: column 0 is 'sea'"):
+            call()
+    named, plain = abstain.PerLabel(costs[["sky", "sea"]]), abstain.PerLabel([0.1, 0.3])
+    np.testing.assert_array_equal(
+        abstain.decide(frame, penalty=named).labels, abstain.decide(frame, penalty=plain).labels
+    )
+
+
+@pytest.mark.parametrize("penalty", [1e308, 10**400, abstain.Concave(1e308), abstain.PerLabel([1e308] * 7) + 1e308])
+def test_huge_costs_forbid_abstention(penalty):
+    assert not abstain.decide(P, penalty=penalty).n_abstained.any()
+
+
+def test_number_of_threads_is_checked(monkeypatch):
+    monkeypatch.setenv("ABSTAIN_NUM_THREADS", "many")
+    with pytest.raises(ValueError, match="ABSTAIN_NUM_THREADS is 'many'; expected a whole number"):
+        abstain.decide(P)
 
 
 def test_unknown_loss():

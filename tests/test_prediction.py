@@ -1,7 +1,11 @@
 """Partial predictions and rankings as their users see them."""
 
+import copy
+import pickle
+
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import abstain
@@ -46,7 +50,9 @@ def test_fill_with_a_table_or_with_one_answer_each():
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
-        (np.zeros(3), "3 for .* abstained labels"),
+        (np.zeros(3), r"shape \(1, 3\); expected a table of \(30, 6\), or one answer for each of the"),
+        (np.zeros(6), "one answer for each of the"),
+        ([[1, 1, 1], [0, 0]], "cannot be read as an array"),
         (np.zeros((2, 6)), r"shape \(2, 6\)"),
         (np.full((30, 6), 2), "is 2; an abstained label needs the answer 0 or 1"),
         (np.full((30, 6), np.nan), "row 0, column .* is nan"),
@@ -55,6 +61,21 @@ def test_fill_with_a_table_or_with_one_answer_each():
 def test_fill_names_what_is_wrong(answers, message):
     with pytest.raises(abstain.InvalidLabels, match=message):
         abstain.decide(P, penalty=0.2).fill(answers)
+
+
+def test_fill_minds_the_names_of_labels_and_rows():
+    p = pd.DataFrame([[0.9, 0.5, 0.1], [0.3, 0.04, 0.88]], columns=list("abc"), index=["x", "y"])
+    prediction = abstain.decide(p, penalty=0.2)
+    answers = pd.DataFrame([[0, 1, 0], [1, 0, 0]], columns=list("abc"), index=["x", "y"])
+    assert prediction.fill(answers).tolist() == [[1, 1, 0], [1, 0, 1]]
+    with pytest.raises(abstain.InvalidLabels, match="the same labels in another order"):
+        prediction.fill(answers[list("bca")])
+    with pytest.raises(abstain.InvalidLabels, match="other rows: row 0 is 'y', expected 'x'"):
+        prediction.fill(answers.loc[["y", "x"]])
+
+
+def test_nothing_to_fill():
+    assert abstain.decide([0.9, 0.1]).fill([]).tolist() == [[1, 0]]
 
 
 def test_one_instance_is_filled_by_a_row():
@@ -92,6 +113,31 @@ def test_predictions_from_elsewhere():
         PartialPrediction([[1, 2]])
     with pytest.raises(abstain.InvalidLabels, match=r"row 1 is \[0, 0\]"):
         PartialRanking([[0, 1], [0, 0]])
+
+
+def test_frames_go_back_and_forth():
+    prediction = abstain.decide(P, penalty=0.2)
+    np.testing.assert_array_equal(PartialPrediction(prediction.to_frame()).labels, prediction.labels)
+    ranking = abstain.decide(P, "rank", penalty=0.2)
+    np.testing.assert_array_equal(PartialRanking(ranking.to_frame()).positions, ranking.positions)
+
+
+def test_pickle_and_copy():
+    for loss in ("hamming", "rank"):
+        profile = abstain.risk_profile(P, loss)
+        for twin in (pickle.loads(pickle.dumps(profile)), copy.deepcopy(profile)):
+            np.testing.assert_array_equal(twin.decide(0.2).codes, profile.decide(0.2).codes)
+        twin = pickle.loads(pickle.dumps(profile.decide(0.2)))
+        np.testing.assert_array_equal(twin.codes, profile.decide(0.2).codes)
+
+
+def test_what_does_not_fit():
+    with pytest.raises(abstain.InvalidLabels, match=r"expected_loss has shape \(2,\); there are 1 instances"):
+        PartialPrediction([[1, 0]], expected_loss=[0.1, 0.2])
+    with pytest.raises(abstain.InvalidLabels, match="label_names is 5"):
+        abstain.decide(P).to_frame(5)
+    with pytest.raises(abstain.InvalidLabels, match="a different name for each"):
+        abstain.decide(pl.DataFrame({"a": [0.5], "b": [0.5]})).to_frame(["x", "x"])
 
 
 def test_text():

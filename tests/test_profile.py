@@ -53,7 +53,17 @@ def test_path_of_hamming_is_the_sorted_uncertainty():
     assert path.at(0.3).tolist() == [1], "at a break point the label is answered"
     with pytest.raises(abstain.InvalidPenalty, match="cost is -1"):
         path.at(-1)
+    with pytest.raises(abstain.InvalidPenalty, match="cost is 'x'"):
+        path.at("x")
     assert "4 break points" in repr(path)
+    np.testing.assert_array_equal(path.costs(-1), path.costs(0))
+    with pytest.raises(IndexError):
+        path.costs(1)
+
+
+def test_values_are_read_only():
+    with pytest.raises(ValueError, match="read-only"):
+        abstain.risk_profile([0.5, 0.5]).values[:] = 0
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -75,6 +75,12 @@ def test_known_verdicts(m):
         abstain.is_monotone("rank", 0.1, m)
 
 
+@pytest.mark.parametrize("m", [0, -3, 2.5, "3", True])
+def test_number_of_labels_is_checked(m):
+    with pytest.raises(abstain.InvalidLoss, match="expected the number of labels"):
+        abstain.is_monotone("f1", 0.1, m)
+
+
 def test_too_many_labels_to_count():
     with pytest.raises(abstain.InvalidLoss, match="at most 100 labels"):
         abstain.is_monotone("f1", 0.1, 101)

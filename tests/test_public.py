@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import numba
+
 import abstain
 
 
@@ -22,6 +24,18 @@ def test_light_imports():
     """What is heavy and not always needed is not imported with the package."""
     code = "import sys, abstain; print({'sklearn', 'pandas', 'polars', 'matplotlib'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+def test_kernels_work_where_nothing_can_be_written(monkeypatch):
+    from abstain import kernels
+
+    def nowhere(*, cache=False, **options):
+        if cache:
+            raise RuntimeError("no locator available")
+        return numba.njit(**options)
+
+    monkeypatch.setattr(kernels, "njit", nowhere)
+    assert kernels.kernel(lambda x: x + 1)(1) == 2
 
 
 def test_a_later_process_reuses_compiled_kernels():

@@ -139,6 +139,16 @@ def test_ranking():
         assert here.order(i).tolist() == stored.tolist()
 
 
+def test_a_sparse_ranking_is_shown_whole():
+    dense = np.array([[0, 0, 0.9, 0, 0.6, 0.0]])
+    here, there = abstain.decide(sparse.csr_array(dense), "rank", 0.01), abstain.decide(dense, "rank", 0.01)
+    assert repr(here) == repr(there)
+    assert here.to_frame().equals(there.to_frame())
+    assert here.fill(dense > 0.7).tolist() == there.fill(dense > 0.7).tolist()
+    assert abstain.is_uncertainty_aligned(abstain.decide(sparse.csr_array(dense), "rank", None), dense)
+    assert here.order(-1).tolist() == here.order(0).tolist()
+
+
 @pytest.mark.parametrize("loss", sorted(set(LOSSES) - {"rank"}))
 def test_realized_loss(loss):
     matrix, dense = random_sparse()

@@ -49,6 +49,8 @@ def decide(
     chosen.check(table.n_labels)
     costs = bound.bind(table.n_labels)
     chosen.accept(costs)
+    table.axes.require_labels(chosen.label_names, repr(chosen))
+    table.axes.require_labels(bound.label_names, repr(bound))
     require_nondecreasing(table, costs.is_nondecreasing)
     assembly = Assembly(table, chosen)
 

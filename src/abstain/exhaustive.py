@@ -33,8 +33,9 @@ def decide(
     table, chosen = Probabilities(probabilities), as_loss(loss)
     m = table.n_labels
     if table.is_sparse or m > MOST_LABELS:
+        got = f"a sparse matrix of {m}" if table.is_sparse else m
         raise InvalidProbabilities(
-            f"probabilities: brute force takes dense tables of up to {MOST_LABELS} labels, got {m}"
+            f"probabilities: brute force takes dense tables of ≤ {MOST_LABELS} labels, got {got}"
         )
     table.check()
     chosen.check(m)

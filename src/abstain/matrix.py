@@ -3,7 +3,7 @@
 Nothing is copied that NumPy can view. What rows and labels are called travels along in `Axes`.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -32,13 +32,42 @@ class Axes:
         """How an error message names column j."""
         return f"column {j}" if self.label_names is None else f"column {j} (label {self.label_names[j]!r})"
 
-    def names(self, n_labels: int, given: Sequence[Hashable] | None = None) -> list[Hashable]:
+    def names(self, n_labels: int, given: Iterable[Hashable] | None = None) -> list[Hashable]:
         """Names for the labels: those given, those that came with the table, or numbers."""
-        if given is not None:
-            if len(given) != n_labels:
-                raise InvalidLabels(f"label_names has {len(given)} names for {n_labels} labels")
-            return list(given)
-        return list(range(n_labels) if self.label_names is None else self.label_names)
+        if given is None:
+            return list(range(n_labels) if self.label_names is None else self.label_names)
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+            raise InvalidLabels(f"label_names is {given!r}; expected one name for each of {n_labels} labels")
+        names = list(given)
+        if len(names) != n_labels:
+            raise InvalidLabels(f"label_names has {len(names)} names for {n_labels} labels")
+        return names
+
+    def require_labels(self, names: tuple[Hashable, ...] | None, what: str) -> None:
+        """Raise `InvalidLabels` if both sides name their labels and do so differently."""
+        ours = self.label_names
+        if names is None or ours is None or names == ours or len(names) != len(ours):
+            return
+        j = next(j for j in range(len(ours)) if names[j] != ours[j])
+        hint = "the same labels in another order" if set(names) == set(ours) else "other labels"
+        raise InvalidLabels(f"{what} has {hint}: column {j} is {names[j]!r}, expected {ours[j]!r}")
+
+    def require_same(self, other: "Axes", what: str) -> None:
+        """Raise `InvalidLabels` if two tables name their labels or their rows differently."""
+        self.require_labels(other.label_names, what)
+        if self.index is None or other.index is None or self.index.equals(other.index):
+            return
+        differs = np.flatnonzero(np.asarray(self.index != other.index))
+        i = int(differs[0]) if len(differs) else 0
+        raise InvalidLabels(f"{what} has other rows: row {i} is {other.index[i]!r}, expected {self.index[i]!r}")
+
+
+def names_of(series: Any) -> tuple[Hashable, ...] | None:
+    """The names in a pandas Series' index, unless it just counts."""
+    index = getattr(series, "index", None)
+    if index is None or callable(index) or list(index) == list(range(len(index))):
+        return None
+    return tuple(index)
 
 
 def read_matrix(table: Any, what: str, error: type[ValueError]) -> tuple[Matrix, Axes]:
@@ -51,21 +80,29 @@ def read_matrix(table: Any, what: str, error: type[ValueError]) -> tuple[Matrix,
     try:
         array = np.asarray(table)
     except Exception as reason:
-        raise error(f"{what}: cannot be read as an array ({reason})") from reason
+        raise error(f"{what}: cannot be read as an array ({reason}){_hint_at_list_of_labels(table)}") from reason
     if isinstance(table, np.ma.MaskedArray) and np.ma.is_masked(table):
         i, *rest = np.argwhere(np.ma.getmaskarray(table))[0]
         raise error(f"{what}: row {i}{f', column {rest[0]}' if rest else ''} is masked; every value must be there")
     if array.dtype.kind not in "fiub":
-        raise error(f"{what}: expected numbers, got dtype {array.dtype}")
+        raise error(f"{what}: expected an n × m table of numbers, got {type(table).__name__} of dtype {array.dtype}")
     if array.ndim == 1:
         array = array[np.newaxis]
     if array.ndim != 2:
         raise error(
             f"{what}: expected an n × m table or one row of m labels, got {array.ndim} dimensions {array.shape}"
+            + _hint_at_list_of_labels(table)
         )
     if array.shape[1] == 0:
         raise error(f"{what}: there is no label (shape {array.shape}); at least one is needed")
     return array, axes
+
+
+def _hint_at_list_of_labels(table: Any) -> str:
+    """Some scikit-learn classifiers give a list with an (n, 2) array for each label."""
+    if isinstance(table, list | tuple) and table and np.ndim(table[0]) == 2:
+        return "; of a list with one (n, 2) array per label, pass np.column_stack([p[:, 1] for p in probabilities])"
+    return ""
 
 
 def _read_sparse(table: Any, what: str, error: type[ValueError]) -> sparse.csr_array:
@@ -76,6 +113,10 @@ def _read_sparse(table: Any, what: str, error: type[ValueError]) -> sparse.csr_a
     if table.dtype.kind not in "fiub":
         raise error(f"{what}: expected numbers, got dtype {table.dtype}")
     matrix = sparse.csr_array(table)
+    if matrix.nnz and not 0 <= matrix.indices.min() <= matrix.indices.max() < matrix.shape[1]:
+        raise error(f"{what}: the sparse matrix is broken: it stores a column outside 0 … {matrix.shape[1] - 1}")
+    if matrix.dtype not in (np.float32, np.float64, np.int8, np.int32, np.int64, np.bool_, np.uint8):
+        matrix = matrix.astype(np.float64)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()

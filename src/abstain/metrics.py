@@ -16,7 +16,7 @@ from abstain.kernels import packing
 from abstain.losses import Loss, LossLike, as_loss
 from abstain.matrix import Axes, Matrix, read_matrix
 from abstain.penalties import PenaltyLike, as_penalty
-from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking, require_codes
+from abstain.prediction import PartialPrediction, PartialRanking, require_codes
 from abstain.probabilities import Block, Probabilities, packed_blocks
 
 __all__ = [
@@ -191,7 +191,7 @@ def aligned_blocks(table: Matrix, partial: Partial, entries: int) -> Iterator[tu
     lift = packing.lift_positions if ranked else packing.lift
     lift(union.indptr, union.indices, right.indptr, right.indices, right.data, codes)
     for block in packed_blocks(union, entries):
-        yield block, block.pack(values, 0, left.dtype), block.pack(codes, ABSTAIN if ranked else 0, right.dtype)
+        yield block, block.pack(values, 0, left.dtype), block.pack(codes, m if ranked else 0, right.dtype)
 
 
 def _all_stored(codes: NDArray[Any]) -> sparse.csr_array:
@@ -216,7 +216,7 @@ def _as_partial(prediction: Any, loss: Loss) -> Partial:
 def _read_truth(y_true: Any) -> tuple[Matrix, Axes]:
     truth, axes = read_matrix(y_true, "y_true", InvalidLabels)
     require_codes(truth, axes, (0, 1), "y_true", "the truth is 0 or 1")
-    return truth, axes
+    return truth.astype(np.int8, copy=False), axes
 
 
 def _truth_and_labels(y_true: Any, prediction: Any) -> tuple[Matrix, PartialPrediction]:
@@ -229,13 +229,10 @@ def _truth_and_labels(y_true: Any, prediction: Any) -> tuple[Matrix, PartialPred
 
 
 def require_same_table(axes: Axes, matrix: Matrix, partial: Partial, what: str) -> None:
+    """Raise `InvalidLabels` if a table is not about the same rows and labels as a prediction."""
     if matrix.shape != partial.shape:
         raise InvalidLabels(f"{what} has shape {matrix.shape}; the prediction has {partial.shape}")
-    theirs, ours = axes.label_names, partial.label_names
-    if theirs is not None and ours is not None and theirs != ours:
-        j = next(j for j in range(len(ours)) if theirs[j] != ours[j])
-        hint = "the same labels in another order" if set(theirs) == set(ours) else "other labels"
-        raise InvalidLabels(f"{what} has {hint}: column {j} is {theirs[j]!r}, in the prediction {ours[j]!r}")
+    partial.axes.require_same(axes, what)
 
 
 def _differ(truth: Matrix, labels: Matrix) -> Any:

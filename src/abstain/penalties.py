@@ -6,7 +6,7 @@ they are; `as_penalty` reads them, and `Penalty.bind` turns any of them into the
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from abstain.errors import InvalidPenalty
+from abstain.matrix import names_of
 
 ACCEPTED = "a penalty is a number ≥ 0, Linear, Concave, PerLabel, a function f(a), a table f(0) … f(m), or None"
 
@@ -70,6 +71,9 @@ class BoundPenalty:
 class Penalty(ABC):
     """The price of silence: subclasses say what f(a) is."""
 
+    label_names: tuple[Hashable, ...] | None = None
+    """What the labels are called that the penalty prices one by one, if it was given by name."""
+
     @abstractmethod
     def bind(self, n_labels: int) -> BoundPenalty:
         """f(0) … f(m) for m labels, checked."""
@@ -79,9 +83,9 @@ class _WithCost(Penalty):
     """A counting penalty with one cost; an infinite cost forbids abstention."""
 
     def __init__(self, cost: Any) -> None:
-        if isinstance(cost, bool) or not isinstance(cost, Real) or not float(cost) >= 0:
+        if isinstance(cost, bool) or not isinstance(cost, Real) or not (amount := _as_float(cost)) >= 0:
             raise InvalidPenalty(f"{type(self).__name__}: the cost is {cost!r}; expected a number ≥ 0")
-        self.cost: float = float(cost)
+        self.cost = amount
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.cost:g})"
@@ -104,8 +108,7 @@ class Linear(_WithCost):
     """
 
     def bind(self, n_labels: int) -> BoundPenalty:
-        count = np.arange(n_labels + 1, dtype=np.float64)
-        return BoundPenalty(_never_abstain(n_labels) if np.isinf(self.cost) else self.cost * count, slope=self.cost)
+        return BoundPenalty(_times(self.cost, np.arange(n_labels + 1.0)), slope=self.cost)
 
 
 class Concave(_WithCost):
@@ -119,10 +122,8 @@ class Concave(_WithCost):
     """
 
     def bind(self, n_labels: int) -> BoundPenalty:
-        count = np.arange(n_labels + 1, dtype=np.float64)
-        if np.isinf(self.cost):
-            return BoundPenalty(_never_abstain(n_labels))
-        return BoundPenalty(self.cost * count * n_labels / (n_labels + count))
+        count = np.arange(n_labels + 1.0)
+        return BoundPenalty(_times(self.cost, count * n_labels / (n_labels + count)))
 
 
 class Counting(Penalty):
@@ -154,7 +155,8 @@ class Counting(Penalty):
 class PerLabel(Penalty):
     """Σ costs[i] over the abstained labels i, plus an optional counting penalty: ``PerLabel(costs) + Concave(0.3)``.
 
-    For decomposable losses only (`Hamming`): the others need every abstention to cost the same.
+    For decomposable losses only (`Hamming`): the others need every abstention to cost the same. A pandas Series is held
+    to the names of its labels.
 
     Examples
     --------
@@ -166,6 +168,7 @@ class PerLabel(Penalty):
 
     def __init__(self, costs: ArrayLike, counting: Any = 0.0) -> None:
         self.costs = _numbers(costs, "PerLabel")
+        self.label_names = names_of(costs)
         _reject_bad(self.costs, "PerLabel", lambda i: f"the cost of label {i}")
         self.counting = as_penalty(counting)
         if isinstance(self.counting, PerLabel):
@@ -178,7 +181,9 @@ class PerLabel(Penalty):
     def __add__(self, counting: Any) -> "PerLabel":
         if self.counting != Linear(0.0):
             raise InvalidPenalty(f"PerLabel: already carries {self.counting!r}; add one counting penalty")
-        return PerLabel(self.costs, counting)
+        combined = PerLabel(self.costs, counting)
+        combined.label_names = self.label_names
+        return combined
 
     __radd__ = __add__
 
@@ -207,15 +212,22 @@ def as_penalty(penalty: PenaltyLike) -> Penalty:
         return Linear(np.inf)
     if isinstance(penalty, str | bytes | bool):
         raise InvalidPenalty(f"penalty is {penalty!r}; {ACCEPTED}")
-    if isinstance(penalty, Real) or (isinstance(penalty, np.ndarray) and penalty.ndim == 0):
-        return Linear(float(penalty))
-    return Counting(penalty)
+    if isinstance(penalty, np.ndarray) and penalty.ndim == 0:
+        return Linear(penalty[()])
+    return Linear(penalty) if isinstance(penalty, Real) else Counting(penalty)
 
 
-def _never_abstain(n_labels: int) -> NDArray[np.float64]:
-    counts = np.full(n_labels + 1, np.inf)
-    counts[0] = 0.0
-    return counts
+def _as_float(number: Real) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return np.inf if number > 0 else -np.inf  # type: ignore[operator]
+
+
+def _times(cost: float, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cost · counts, where infinitely often nothing is nothing."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(counts > 0, cost * counts, 0.0)
 
 
 def _numbers(values: Any, name: str) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.errors import InvalidLabels
+from abstain.kernels import packing
 from abstain.matrix import Axes, Matrix, read_matrix
 
 ABSTAIN = -1
@@ -29,10 +30,15 @@ class _Partial(ABC):
 
     def __init__(self, codes: Any, expected_loss: Any = None, label_names: Sequence[Hashable] | None = None) -> None:
         matrix, axes = read_matrix(codes, self.noun, InvalidLabels)
+        if axes.label_names is not None:  # what is missing in a frame is left open
+            matrix = np.where(np.isnan(matrix), ABSTAIN, matrix)
         if label_names is not None:
             axes = Axes(tuple(axes.names(matrix.shape[1], label_names)), axes.index, axes.library)
         self._check(matrix, axes)
-        self._set(matrix.astype(self.code_type), axes, None if expected_loss is None else np.asarray(expected_loss))
+        expected = None if expected_loss is None else np.asarray(expected_loss, dtype=np.float64)
+        if expected is not None and expected.shape != matrix.shape[:1]:
+            raise InvalidLabels(f"expected_loss has shape {expected.shape}; there are {matrix.shape[0]} instances")
+        self._set(matrix.astype(self.code_type), axes, expected)
 
     @classmethod
     def trusted(cls, codes: Matrix, axes: Axes, expected_loss: NDArray[np.float64]) -> Self:
@@ -89,19 +95,28 @@ class _Partial(ABC):
         It is of the library that the probabilities came in, pandas by default, and keeps their index and names.
         """
         names = self.axes.names(self.shape[1], label_names)
-        codes = self.codes.toarray() if sparse.issparse(self.codes) else self.codes
+        codes = self._dense(slice(None))
         if self.axes.library == "polars":
             import polars as pl
 
+            if len({str(name) for name in names}) < len(names):
+                raise InvalidLabels("label_names: polars needs a different name for each label")
             columns = {str(name): pl.Series(codes[:, j]) for j, name in enumerate(names)}
             return pl.DataFrame(columns).with_columns(pl.all().replace(ABSTAIN, None))
-        import pandas as pd
+        try:
+            import pandas as pd
+        except ImportError as reason:
+            raise ImportError("to_frame needs pandas: pip install 'abstain[frames]'") from reason
 
         integer = f"Int{8 * codes.dtype.itemsize}"
         frame = pd.DataFrame(codes, index=self.axes.index).astype(integer)
         frame[codes == ABSTAIN] = pd.NA
         frame.columns = pd.Index(names)
         return frame
+
+    def _dense(self, rows: slice) -> NDArray[Any]:
+        """Some rows with every label."""
+        return self.codes[rows].toarray() if sparse.issparse(self.codes) else self.codes[rows]
 
     def _summary(self) -> str:
         n, m = self.shape
@@ -113,8 +128,7 @@ class _Partial(ABC):
     def _preview(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Row names, cells and label names of the corner that is shown."""
         n, m = self.shape
-        corner = self.codes[:SHOWN_ROWS]
-        corner = (corner.tocsc()[:, :SHOWN_LABELS].toarray() if sparse.issparse(corner) else corner)[:, :SHOWN_LABELS]
+        corner = self._dense(slice(SHOWN_ROWS))[:, :SHOWN_LABELS]
         cells = [["?" if code == ABSTAIN else str(code) for code in row] for row in corner]
         rows = [str(i if self.axes.index is None else self.axes.index[i]) for i in range(len(cells))]
         names = [str(name) for name in self.axes.names(m)[:SHOWN_LABELS]]
@@ -129,7 +143,7 @@ class _Partial(ABC):
     def __repr__(self) -> str:
         rows, cells, names = self._preview()
         margin = max((len(row) for row in rows), default=0)
-        widths = [max(len(name), 1) for name in names]
+        widths = [max(len(text) for text in column) for column in zip(names, *cells, strict=True)]
         lines = ["  ".join([" " * margin, *(name.rjust(width) for name, width in zip(names, widths, strict=True))])]
         for row, line in zip(rows, cells, strict=True):
             cell = (text.rjust(width) for text, width in zip(line, widths, strict=True))
@@ -156,20 +170,19 @@ class _Partial(ABC):
     def _read_answers(self, answers: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int8]]:
         """Rows, columns and values (0 or 1) of the labels left open, row by row, as a human has answered them."""
         open_rows, open_columns = self.abstained.nonzero()
-        if not sparse.issparse(answers) and not hasattr(answers, "columns") and np.ndim(answers) == 1:
-            values = np.asarray(answers)
-            if len(values) != len(open_rows) and values.shape != self.shape[1:]:
-                raise InvalidLabels(
-                    f"answers: {len(values)} for {len(open_rows)} abstained labels; "
-                    "give one each, row by row, or an n × m table"
-                )
-            if len(values) != len(open_rows):
-                values = values[open_columns]
-        else:
-            matrix, _ = read_matrix(answers, "answers", InvalidLabels)
-            if matrix.shape != self.shape:
-                raise InvalidLabels(f"answers: shape {matrix.shape}; the prediction has {self.shape}")
+        if len(open_rows) == 0:
+            return open_rows, open_columns, np.empty(0, np.int8)
+        matrix, axes = read_matrix(answers, "answers", InvalidLabels)
+        if matrix.shape == self.shape:
+            self.axes.require_same(axes, "answers")
             values = np.asarray(matrix[open_rows, open_columns]).ravel()
+        elif matrix.shape == (1, len(open_rows)):
+            values = matrix[0]
+        else:
+            raise InvalidLabels(
+                f"answers: shape {matrix.shape}; expected a table of {self.shape}, "
+                f"or one answer for each of the {len(open_rows)} abstained labels, row by row"
+            )
         bad = np.flatnonzero(~np.isin(values, (0, 1)))
         if len(bad):
             i, j = int(open_rows[bad[0]]), int(open_columns[bad[0]])
@@ -259,6 +272,7 @@ class PartialRanking(_Partial):
 
     def order(self, i: int) -> NDArray[np.intp]:
         """The ranked labels of instance i, best first (of a sparse ranking, those stored)."""
+        i = range(len(self))[i]
         if sparse.issparse(self.codes):
             stored = slice(self.codes.indptr[i], self.codes.indptr[i + 1])
             labels, positions = self.codes.indices[stored].astype(np.intp), self.codes.data[stored]
@@ -278,22 +292,33 @@ class PartialRanking(_Partial):
         answers : n × m table, or one answer per label left out, row by row
             0 or 1 for every label that is not ranked. Of a table only these are read.
         """
-        if sparse.issparse(self.codes):
-            raise InvalidLabels("fill: a complete ranking of sparse labels would be dense; convert the positions first")
         rows, columns, values = self._read_answers(answers)
-        key = self.codes.astype(np.int64)
+        key = self._dense(slice(None)).astype(np.int64)
         key[rows, columns] = np.where(values == 1, ABSTAIN, self.shape[1])
         return np.argsort(np.argsort(key, axis=1, kind="stable"), axis=1).astype(np.int32)
 
     def _check(self, matrix: Matrix, axes: Axes) -> None:
         if sparse.issparse(matrix):
             raise InvalidLabels("positions: give a dense table; only `decide` makes sparse rankings")
-        for i, row in enumerate(matrix):
-            ranked = np.sort(row[row != ABSTAIN])
-            if not np.array_equal(ranked, np.arange(len(ranked))):
-                raise InvalidLabels(
-                    f"positions: {axes.row(i)} is {row.tolist()}; expected 0, 1, 2 … once each, and −1 for the others"
-                )
+        m = matrix.shape[1]
+        n_ranked = np.count_nonzero(matrix != ABSTAIN, axis=1)[:, np.newaxis]
+        wanted = np.where(np.arange(m) < n_ranked, np.arange(m), m)
+        wrong = (np.sort(np.where(matrix == ABSTAIN, m, matrix), axis=1) != wanted).any(axis=1)
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            raise InvalidLabels(
+                f"positions: {axes.row(i)} is {matrix[i].tolist()}; expected 0, 1, 2 … once each, and −1 for the others"
+            )
+
+    def _dense(self, rows: slice) -> NDArray[Any]:
+        if not sparse.issparse(self.codes):
+            return self.codes[rows]
+        some = self.codes[rows]
+        n, m = some.shape
+        dense = np.empty((n, m), self.code_type)
+        everywhere = np.arange(n + 1) * m, np.tile(np.arange(m), n)
+        packing.lift_positions(*everywhere, some.indptr, some.indices, some.data, dense.reshape(-1))
+        return dense
 
 
 def require_codes(matrix: Matrix, axes: Axes, codes: tuple[int, ...], what: str, accepted: str) -> None:

@@ -12,7 +12,7 @@ from abstain.kernels.choice import TIE
 from abstain.kernels.hull import lower_hull
 from abstain.losses import Loss
 from abstain.losses.base import BlockProfile
-from abstain.penalties import PenaltyLike, as_penalty
+from abstain.penalties import Linear, PenaltyLike, as_penalty
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.probabilities import Block, Probabilities
 from abstain.threads import for_each
@@ -47,11 +47,15 @@ class CostPath:
 
     def costs(self, i: int) -> NDArray[np.float64]:
         """0, then the costs at which instance i abstains on fewer labels."""
-        return self._costs[self._indptr[i] : self._indptr[i + 1]]
+        return self._costs[self._of(i)]
 
     def n_abstained(self, i: int) -> NDArray[np.int64]:
         """How many labels instance i leaves open from each of its costs on."""
-        return self._counts[self._indptr[i] : self._indptr[i + 1]]
+        return self._counts[self._of(i)]
+
+    def _of(self, i: int) -> slice:
+        i = range(len(self))[i]
+        return slice(self._indptr[i], self._indptr[i + 1])
 
     @property
     def break_points(self) -> NDArray[np.float64]:
@@ -60,9 +64,7 @@ class CostPath:
 
     def at(self, cost: float) -> NDArray[np.int64]:
         """How many labels each instance leaves open at this cost."""
-        if not cost >= 0:
-            raise InvalidPenalty(f"cost is {cost!r}; expected a number ≥ 0")
-        passed = np.concatenate([[0], np.cumsum(self._costs <= cost * (1.0 + TIE))])
+        passed = np.concatenate([[0], np.cumsum(self._costs <= Linear(cost).cost * (1.0 + TIE))])
         last = self._indptr[:-1] + passed[self._indptr[1:]] - passed[self._indptr[:-1]] - 1
         return self._counts[last]
 
@@ -76,20 +78,23 @@ class RiskProfile:
     def __init__(self, probabilities: Probabilities, loss: Loss) -> None:
         self.loss = loss
         self._probabilities = probabilities
-        self._blocks = list(probabilities.blocks(loss.entries_per_block))
+        self._packed: list[tuple[Block, BlockProfile]] = []
         if probabilities.is_sparse:
-            self._profiles = [loss.empty_profile(block.shape) for block in self._blocks]
+            blocks = probabilities.blocks(loss.entries_per_block)
+            self._packed = [(block, loss.empty_profile(block.shape)) for block in blocks]
         else:
             self._whole = loss.empty_profile((probabilities.n_rows, probabilities.n_labels))
-            self._profiles = [self._whole.of(block.rows) for block in self._blocks]
 
         def work(piece: tuple[Block, BlockProfile]) -> None:
             loss.profile(piece[0], probabilities.load(piece[0]), piece[1])
 
-        for_each(work, self._pieces())
+        for_each(work, self._pieces(loss.entries_per_block))
 
-    def _pieces(self) -> list[tuple[Block, BlockProfile]]:
-        return list(zip(self._blocks, self._profiles, strict=True))
+    def _pieces(self, entries: int = Loss.entries_per_block) -> list[tuple[Block, BlockProfile]]:
+        """Blocks with their part of the profile; looking up is quick, so large ones pay once it is computed."""
+        if self._probabilities.is_sparse:
+            return self._packed
+        return [(block, self._whole.of(block.rows)) for block in self._probabilities.blocks(entries)]
 
     def __repr__(self) -> str:
         n, m = self._probabilities.n_rows, self._probabilities.n_labels
@@ -102,7 +107,9 @@ class RiskProfile:
         Of sparse probabilities a CSR array: from as many abstentions as an instance has stored entries on, it is 0.
         """
         if not self._probabilities.is_sparse:
-            return self._whole.values
+            values = self._whole.values.view()
+            values.flags.writeable = False
+            return values
         source = self._probabilities.matrix
         stored = np.diff(source.indptr)
         data = np.empty(len(source.data))
@@ -123,11 +130,6 @@ class RiskProfile:
             )
         require_nondecreasing(self._probabilities, bound.is_nondecreasing)
         assembly = Assembly(self._probabilities, self.loss)
-        pieces = self._pieces()
-        if not self._probabilities.is_sparse:  # looking up is quick, so larger blocks pay
-            pieces = [
-                (block, self._whole.of(block.rows)) for block in self._probabilities.blocks(Loss.entries_per_block)
-            ]
 
         def work(piece: tuple[Block, BlockProfile]) -> None:
             block, profile = piece
@@ -136,34 +138,35 @@ class RiskProfile:
             self.loss.decide_from_profile(block, p, profile, bound.narrowed(block.shape[1]), codes, expected)
             assembly.store(block, codes, expected)
 
-        for_each(work, pieces)
+        for_each(work, self._pieces())
         return assembly.finish()
 
     def path(self) -> CostPath:
         """All break points of the linear cost, with the number of abstentions between them."""
         n = self._probabilities.n_rows
         sizes = np.empty(n, np.int64)
-        found: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = [None] * len(self._blocks)  # type: ignore[list-item]
+        pieces = self._pieces()
+        found: dict[int, tuple[NDArray[np.float64], NDArray[np.int64]]] = {}
 
         def work(k: int) -> None:
-            values = self._profiles[k].values
+            block, (values, _, _) = pieces[k]
             breaks, counts = np.empty(values.shape), np.empty(values.shape, np.int64)
             size = np.empty(len(values), np.int64)
             lower_hull(values, self.loss.unit, breaks, counts, size)
-            sizes[self._blocks[k].rows] = size + 1
+            sizes[block.rows] = size + 1
             inside = np.arange(values.shape[1]) <= size[:, np.newaxis]
             costs = np.concatenate([np.zeros((len(values), 1)), breaks[:, :-1]], axis=1)
             found[k] = costs[inside], counts[inside]
 
-        for_each(work, range(len(self._blocks)))
+        for_each(work, range(len(pieces)))
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         costs, counts = np.empty(indptr[-1]), np.empty(indptr[-1], np.int64)
-        for block, (block_costs, block_counts) in zip(self._blocks, found, strict=True):
+        for k, (block, _) in enumerate(pieces):
             rows = np.arange(n)[block.rows]
             length = sizes[rows]
-            within = np.arange(len(block_costs)) - np.repeat(np.cumsum(length) - length, length)
+            within = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length)
             at = np.repeat(indptr[rows], length) + within
-            costs[at], counts[at] = block_costs, block_counts
+            costs[at], counts[at] = found[k]
         return CostPath(indptr, costs, counts)
 
 

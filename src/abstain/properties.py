@@ -72,6 +72,9 @@ def is_monotone(loss: LossLike, penalty: PenaltyLike, m: int) -> Verdict:
     Step(truth=(0, 1), before=(1, 0), after=(-1, 0), loss_before=1.0, loss_after=1.1)
     """
     chosen = as_loss(loss)
+    if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1:
+        raise InvalidLoss(f"m is {m!r}; expected the number of labels, a whole number ≥ 1")
+    m = int(m)
     chosen.check(m)
     bound = as_penalty(penalty).bind(m)
     chosen.accept(bound)

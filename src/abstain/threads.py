@@ -16,7 +16,9 @@ def thread_count() -> int:
     """The cores this process may use, or what ``ABSTAIN_NUM_THREADS`` says."""
     chosen = os.environ.get("ABSTAIN_NUM_THREADS")
     if chosen:
-        return max(1, int(chosen))
+        if not chosen.isdecimal() or int(chosen) < 1:
+            raise ValueError(f"the environment variable ABSTAIN_NUM_THREADS is {chosen!r}; expected a whole number ≥ 1")
+        return int(chosen)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

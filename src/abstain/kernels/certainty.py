@@ -5,10 +5,11 @@ Cost arrays have one row for all instances or one row each; ``shape[0] > 1`` tel
 """
 
 import numpy as np
-from numba import njit
+
+from abstain.kernels import kernel
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath={"reassoc", "contract", "nsz"})
 def answer_where_cheap(p, false_negative, false_positive, review, codes, expected):
     """Linear penalties: answer iff the expected cost of answering is at most the label's price of abstention.
 
@@ -29,7 +30,7 @@ def answer_where_cheap(p, false_negative, false_positive, review, codes, expecte
         expected[i] = total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def score(p, false_negative, false_positive, price, scores):
     """scores[i, j] = what answering label j saves (negative) or costs against abstaining at its price."""
     n, m = p.shape
@@ -41,7 +42,7 @@ def score(p, false_negative, false_positive, price, scores):
             scores[i, j] = min(fn[j] * p[i, j], fp[j] * (1.0 - p[i, j])) - c[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def profile_of_sum(sorted_scores, base, values):
     """values[i, a] = base[i] + the sum of the m − a smallest scores."""
     n, m = sorted_scores.shape
@@ -53,7 +54,7 @@ def profile_of_sum(sorted_scores, base, values):
             values[i, m - 1 - d] = total
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def profile_of_product(sorted_scores, values):
     """values[i, a] = 1 − the product of (1 − score) over the m − a smallest scores."""
     n, m = sorted_scores.shape
@@ -65,7 +66,7 @@ def profile_of_product(sorted_scores, values):
             values[i, m - 1 - d] = 1.0 - right
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def answer_most_certain(p, false_negative, false_positive, price, sorted_scores, n_abstained, codes):
     """Answer the labels with the smallest scores (see `score`); of labels equal at the threshold, the first ones."""
     n, m = p.shape

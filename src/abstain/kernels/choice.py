@@ -1,13 +1,14 @@
 """The best number of abstentions, once the risk profile is known."""
 
 import numpy as np
-from numba import njit
+
+from abstain.kernels import kernel
 
 TIE = 1e-12
 """Totals closer than this (relative; absolute for losses bounded by 1) are equal: then answer, do not abstain."""
 
 
-@njit(nogil=True, cache=True, fastmath={"nnan", "nsz", "reassoc"})
+@kernel(fastmath={"nnan", "nsz", "reassoc"})
 def choose(values, penalty, unit, n_abstained, expected):
     """For each row, the smallest a whose values[a] + penalty[a] is least.
 

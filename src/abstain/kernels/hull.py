@@ -1,12 +1,12 @@
 """The lower convex hull of a risk profile: the answer for every linear cost at once."""
 
 import numpy as np
-from numba import njit
 
+from abstain.kernels import kernel
 from abstain.kernels.choice import TIE
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lower_hull(values, unit, breaks, counts, sizes):
     """Break points of the linear cost for each row: where the best number of abstentions changes, and to what.
 

@@ -16,9 +16,9 @@ over the terms q of a rule for 1/x (see `quadrature`). All is positive, so nothi
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from abstain.kernels import kernel
 from abstain.kernels.choice import TIE
 
 NEGLIGIBLE = 1e-15
@@ -41,7 +41,7 @@ class OverlapRule(NamedTuple):
     fade_out: NDArray[np.float64]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _fill_tails(p, rule, tails):
     m = p.shape[0]
     for q in range(rule.weights.shape[0]):
@@ -53,7 +53,7 @@ def _fill_tails(p, rule, tails):
             here[q] = term if term > SMALLEST else 0.0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _fill_columns(p, rule, tail, columns):
     """The tails with one column for each l, as the table needs them."""
     m = p.shape[0]
@@ -69,7 +69,7 @@ def _fill_columns(p, rule, tail, columns):
             columns[q, l] = tail[q]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _fill_heads(p, rule, heads, misses, terms):
     """heads[k, q] for k ≥ 1, and how many terms[k] of it matter. `misses` is scratch: the head without its hits."""
     count = rule.weights.shape[0]
@@ -87,7 +87,7 @@ def _fill_heads(p, rule, heads, misses, terms):
         terms[i + 1] = count
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath={"reassoc", "contract", "nsz"})
 def _value_and_slope(heads, k, tails, l, fade_out, count):  # noqa: E741
     """value(k, l) and Σ heads·fade_out·tails: times p_{l−1}, what value(k, l) gained over value(k, l − 1).
 
@@ -101,7 +101,7 @@ def _value_and_slope(heads, k, tails, l, fade_out, count):  # noqa: E741
     return value, slope
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _bound_inside(p, penalty, floor, concave, k, lo, hi, at_lo, at_hi):
     """An upper bound of value(k, l) − penalty[l − k] over lo < l < hi, from (value, slope) at both ends.
 
@@ -117,7 +117,7 @@ def _bound_inside(p, penalty, floor, concave, k, lo, hi, at_lo, at_hi):
     return min(from_hi, from_lo)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _push(stack, top, lo, hi, at_lo, at_hi, bound):
     stack[top, 0], stack[top, 1] = lo, hi
     stack[top, 2], stack[top, 3] = at_lo
@@ -125,7 +125,7 @@ def _push(stack, top, lo, hi, at_lo, at_hi, bound):
     stack[top, 6] = bound
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends, level, limit, rising, stack):
     """Search k < l < m for gains value(k, l) − penalty[l − k] above `level` with at most `limit` abstentions.
 
@@ -166,7 +166,7 @@ def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends,
     return found_gain, found_a, bound_of_all
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def decide_overlap(ranked, penalty, floor, concave, nothing, rule, start, n_abstained, expected):
     """The best (k, l) for each row, by bisection: k in start, l − k in n_abstained.
 
@@ -247,7 +247,7 @@ def decide_overlap(ranked, penalty, floor, concave, nothing, rule, start, n_abst
         expected[i] = max(0.0, 1.0 - best)
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nnan", "nsz"})
+@kernel(fastmath={"contract", "nnan", "nsz"})
 def _two_rows(heads, columns, count, k, length, row, next_row):
     """value(k, l) and value(k + 1, l) for k ≤ l < k + length: each load of a tail serves twice.
 
@@ -267,7 +267,7 @@ def _two_rows(heads, columns, count, k, length, row, next_row):
             next_row[j] = next_row[j] + y0 * c0 + y1 * c1 + y2 * c2 + y3 * c3
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nnan", "nsz"})
+@kernel(fastmath={"contract", "nnan", "nsz"})
 def _keep_better(best, best_start, row, next_row, length, k):
     """Two rows into the profile: row[a] is for a abstentions, next_row[a + 1] too."""
     for a in range(np.uint64(length)):
@@ -278,7 +278,7 @@ def _keep_better(best, best_start, row, next_row, length, k):
         best[a] = next_here if next_here > incumbent else incumbent
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def profile_of_overlap(ranked, nothing, rule, values, start):
     """values[i, a] = 1 − max_k value(k, k + a), and the k that attains it: the whole table, two rows at a time.
 
@@ -317,7 +317,7 @@ def profile_of_overlap(ranked, nothing, rule, values, start):
             start[i, a] = best_start[a]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def answer_around_gap(p, ranked, start, n_abstained, codes):
     """1 on the labels ranked before start, 0 on those ranked from start + n_abstained on, −1 between.
 
@@ -348,7 +348,7 @@ def answer_around_gap(p, ranked, start, n_abstained, codes):
                 codes[i, j] = 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def expected_overlap(p, codes, nothing, rule, values):
     """The expected measure of any partial prediction: 1 where nothing is answered."""
     n, m = p.shape

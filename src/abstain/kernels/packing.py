@@ -4,10 +4,10 @@ A packed row holds the stored entries of one sparse row, in order, then padding.
 probability 0 and are answered 0 at no risk, so padding stands for all of them.
 """
 
-from numba import njit
+from abstain.kernels import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def pack(indptr, data, rows, padding, packed):
     width = packed.shape[1]
     for i in range(rows.shape[0]):
@@ -17,7 +17,7 @@ def pack(indptr, data, rows, padding, packed):
             packed[i, j] = data[first + j] if j < stored else padding
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def unpack(indptr, packed, rows, data):
     for i in range(rows.shape[0]):
         first = indptr[rows[i]]
@@ -25,7 +25,7 @@ def unpack(indptr, packed, rows, data):
             data[first + j] = packed[i, j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_kept(indptr, data, everything, n_columns, kept):
     """How many entries each row of the result stores: the non-zero ones, or all columns where `everything` says so."""
     kept[0] = 0
@@ -37,7 +37,7 @@ def count_kept(indptr, data, everything, n_columns, kept):
         kept[i + 1] = kept[i] + count
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def keep_nonzero(indptr, indices, data, everything, n_columns, kept, kept_indices, kept_data):
     """The rows that `count_kept` counted; a row of everything is −1 throughout."""
     for i in range(indptr.shape[0] - 1):
@@ -54,7 +54,7 @@ def keep_nonzero(indptr, indices, data, everything, n_columns, kept, kept_indice
                     at += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def all_inside(flat, low, high):
     """Whether low ≤ x ≤ high for every x; false if any is NaN."""
     outside = 0
@@ -63,7 +63,7 @@ def all_inside(flat, low, high):
     return outside == 0
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lift(union_indptr, union_indices, indptr, indices, data, lifted):
     """The entries of one sparse matrix at the places of a larger pattern; where it stores nothing, `lifted` is kept.
 
@@ -77,7 +77,7 @@ def lift(union_indptr, union_indices, indptr, indices, data, lifted):
             lifted[at] = data[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def lift_positions(union_indptr, union_indices, indptr, indices, data, lifted):
     """Like `lift`, for positions: labels that are not stored follow the stored ones that are ranked, by label."""
     for i in range(indptr.shape[0] - 1):

@@ -1,10 +1,11 @@
 """The rank loss: which labels to rank, for every number of them."""
 
 import numpy as np
-from numba import njit
+
+from abstain.kernels import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def order_equals_by_label(p, order):
     """Make an unstable argsort stable: within each run of equal probabilities, labels in their own order."""
     n, m = p.shape
@@ -19,7 +20,7 @@ def order_equals_by_label(p, order):
             first = last
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def profile_of_ranking(p, order, values, start):
     """Least expected number of wrongly ordered pairs with a labels left out, and how many ranked ones precede the gap.
 
@@ -51,7 +52,7 @@ def profile_of_ranking(p, order, values, start):
             values[i, m - 1] = np.inf
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def positions_around_gap(order, start, n_abstained, positions):
     """Positions of the ranked labels; −1 for order[start : start + n_abstained]."""
     n, m = order.shape

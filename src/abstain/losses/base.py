@@ -5,7 +5,7 @@ A loss works on one block of rows at a time: `p` are its probabilities (n × m, 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -46,6 +46,8 @@ class Loss(ABC):
     """Whether the loss is a sum over labels, so that each label can have its own price of abstention."""
     zeros_are_safe: bool = True
     """Whether answering only labels of probability 0, all with 0, is free of risk."""
+    label_names: tuple[Hashable, ...] | None = None
+    """What the labels are called that the loss prices one by one, if it was given by name."""
     gives_rankings: ClassVar[bool] = False
     """Whether the answers are positions in a ranking instead of labels."""
     unit: ClassVar[float] = 1.0

@@ -10,6 +10,7 @@ from abstain.kernels import certainty
 from abstain.kernels.choice import TIE
 from abstain.losses.base import Codes, Floats
 from abstain.losses.certainty import CertaintyLoss
+from abstain.matrix import names_of
 from abstain.penalties import BoundPenalty
 from abstain.probabilities import Block
 
@@ -24,7 +25,7 @@ class Hamming(CertaintyLoss):
     Parameters
     ----------
     false_negative, false_positive : float or one number per label, default=1.0
-        What a missed and what a wrongly given label costs.
+        What a missed and what a wrongly given label costs. A pandas Series is held to the names of its labels.
 
     Examples
     --------
@@ -42,6 +43,7 @@ class Hamming(CertaintyLoss):
     def __init__(self, false_negative: ArrayLike = 1.0, false_positive: ArrayLike = 1.0) -> None:
         self.false_negative = _read_costs(false_negative, "false_negative")
         self.false_positive = _read_costs(false_positive, "false_positive")
+        self.label_names = names_of(false_negative) or names_of(false_positive)
 
     def __repr__(self) -> str:
         shown = {"false_negative": self.false_negative, "false_positive": self.false_positive}
@@ -63,10 +65,10 @@ class Hamming(CertaintyLoss):
         if penalty.slope is None:
             super().decide(block, p, penalty, codes, expected)
             return
-        price = _spread(np.array(penalty.slope), block)
-        if penalty.label_costs is not None:
-            price = price + block.per_label(penalty.label_costs)
-        certainty.answer_where_cheap(p, *self.costs(block), price * (1.0 + TIE), codes, expected)
+        own = 0.0 if penalty.label_costs is None else block.per_label(penalty.label_costs)
+        with np.errstate(over="ignore"):
+            price = (_spread(np.array(penalty.slope), block) + own) * (1.0 + TIE)
+        certainty.answer_where_cheap(p, *self.costs(block), price, codes, expected)
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
         fn, fp = self.costs(block)
