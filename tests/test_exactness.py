@@ -137,6 +137,27 @@ def test_without_abstention_it_is_the_plain_optimum(loss_case):
         np.testing.assert_allclose(prediction.expected_loss, expected[:, complete].min(axis=1), rtol=0, atol=1e-11)
 
 
+@pytest.mark.parametrize("dear", [1e3, 1e9, 1e16, 1e100])
+def test_a_huge_price_of_one_label_hides_nothing(dear):
+    penalty = abstain.PerLabel([dear, 0.1]) + abstain.Concave(0.01)
+    prediction = abstain.decide([0.6, 0.8], "hamming", penalty)
+    assert prediction.labels.tolist() == [[1, -1]]
+    assert prediction.expected_loss[0] == pytest.approx(0.4 + 0.1 + 0.01 * 2 / 3, rel=1e-12)
+
+
+def test_almost_straight_penalties_are_not_taken_for_concave():
+    m = 5000
+    a = np.arange(m + 1.0)
+    table = np.where(a > 0, 0.15 + 3e-16 * a**2, 0.0)
+    p = np.random.default_rng(0).beta(0.3, 0.3, (3, m))
+    direct, profiled = abstain.decide(p, "f1", table), abstain.risk_profile(p, "f1").decide(table)
+    np.testing.assert_allclose(direct.expected_loss, profiled.expected_loss, rtol=0, atol=2e-12)
+
+
+def test_an_abstention_costs_what_it_costs():
+    assert abstain.decide([0.5], penalty=0.1).expected_loss[0] == 0.1
+
+
 def test_ties_answer_rather_than_abstain():
     assert abstain.decide([0.3, 0.7, 0.1, 0.9], penalty=0.3).labels.tolist() == [[0, 1, 0, 1]]
     assert abstain.decide([0.5, 0.5], penalty=0.5).labels.tolist() == [[0, 0]]  # p = ½ is answered 0

@@ -212,9 +212,14 @@ def test_costs_given_by_name_are_held_to_them():
         lambda: abstain.decide(frame, penalty=abstain.PerLabel(costs)),
         lambda: abstain.decide(frame, penalty=abstain.PerLabel(costs) + 0.1),
         lambda: abstain.decide(frame, abstain.Hamming(false_positive=costs)),
+        lambda: abstain.risk_profile(frame, abstain.Hamming(false_positive=costs)),
+        lambda: expected_generalized_loss(frame, abstain.decide(frame), abstain.Hamming(costs), 0.1),
+        lambda: expected_generalized_loss(frame, abstain.decide(frame), "hamming", abstain.PerLabel(costs)),
     ):
         with pytest.raises(abstain.InvalidLabels, match="the same labels in another order: column 0 is 'sea'"):
             call()
+    with pytest.raises(abstain.InvalidLoss, match="name different labels"):
+        abstain.Hamming(costs, costs[["sky", "sea"]])
     named, plain = abstain.PerLabel(costs[["sky", "sea"]]), abstain.PerLabel([0.1, 0.3])
     np.testing.assert_array_equal(
         abstain.decide(frame, penalty=named).labels, abstain.decide(frame, penalty=plain).labels

@@ -19,27 +19,45 @@ LABELS = RNG.choice([-1, 0, 1], (200, 6))
 LABELS[5:15] = -1
 
 
-def slow_loss(y, labels, name):
-    """The definitions, label by label."""
+def slow_loss(y, labels, loss):
+    """The definitions, label by label, owing nothing to the package."""
     answered = [(int(t), int(a)) for t, a in zip(y, labels, strict=True) if a >= 0]
-    hits = answered.count((1, 1))
-    extra, missed = answered.count((0, 1)), answered.count((1, 0))
+    hits, extra, missed = (answered.count(role) for role in ((1, 1), (0, 1), (1, 0)))
     if not answered:
         return 0.0
-    if name == "hamming":
-        return extra + missed
-    if name == "subset":
+    if isinstance(loss, abstain.Hamming):
+        fn, fp = (np.broadcast_to(cost, len(y)) for cost in (loss.false_negative, loss.false_positive))
+        return sum((fn if y[j] else fp)[j] for j in range(len(y)) if labels[j] == 1 - y[j])
+    if isinstance(loss, abstain.SubsetZeroOne):
         return float(extra + missed > 0)
     if hits + extra + missed == 0:
-        return 0.0  # 0/0 = 1
-    return 1 - (2 * hits / (2 * hits + extra + missed) if name == "f1" else hits / (hits + extra + missed))
+        return 1 - loss.zero_division
+    if isinstance(loss, abstain.Jaccard):
+        return 1 - hits / (hits + extra + missed)
+    precision = hits / (hits + extra) if hits else 0.0
+    recall = hits / (hits + missed) if hits else 0.0
+    return 1 - (1 + loss.beta**2) * precision * recall / (loss.beta**2 * precision + recall) if hits else 1.0
 
 
-@pytest.mark.parametrize("name", sorted(set(LOSSES) - {"rank"}))
-def test_definition(name):
-    expected = [slow_loss(y, labels, name) + 0.07 * (labels == -1).sum() for y, labels in zip(Y, LABELS, strict=True)]
-    np.testing.assert_allclose(metrics.generalized_loss(Y, LABELS, name, 0.07, average=False), expected)
-    assert metrics.generalized_loss(Y, LABELS, name, 0.07) == pytest.approx(np.mean(expected))
+@pytest.mark.parametrize("loss_case", [case for case in cases.LOSS_CASES if case[0] != "rank"], ids=str)
+def test_definition(loss_case):
+    loss = cases.make_loss(loss_case, 6)
+    expected = [slow_loss(y, labels, loss) + 0.07 * (labels == -1).sum() for y, labels in zip(Y, LABELS, strict=True)]
+    np.testing.assert_allclose(metrics.generalized_loss(Y, LABELS, loss, 0.07, average=False), expected)
+    assert metrics.generalized_loss(Y, LABELS, loss, 0.07) == pytest.approx(np.mean(expected))
+
+
+@pytest.mark.parametrize("beta", [1e-170, 1e160])
+def test_extreme_beta(beta):
+    loss = abstain.FMeasure(beta)
+    assert metrics.generalized_loss([[0, 0], [1, 1]], [[1, 1], [0, 0]], loss, None) == 1.0
+
+
+def test_expected_rank_loss_keeps_small_risks():
+    p = np.where(np.arange(2000) < 1000, 1 - 1e-12, 1e-12)
+    ranking = abstain.decide(p, "rank", None)
+    found = metrics.expected_generalized_loss(p, ranking, "rank", None)
+    assert found == pytest.approx(ranking.expected_loss[0], rel=1e-9)
 
 
 def test_costs_of_errors_and_labels():

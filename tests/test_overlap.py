@@ -81,9 +81,9 @@ def test_reciprocal_rule(reach):
 
 
 @pytest.mark.parametrize("beta", [1e-9, 1e-3, 0.3, 1.0, np.pi, 50.0, 1e4, 1e9, 1e200])
-def test_rule_for_every_beta(beta):
+@pytest.mark.parametrize("m", [7, 1000, 10_000])
+def test_rule_for_every_beta(beta, m):
     """What the kernels multiply, term by term, is (1 + β²) / (k + β²·relevant)."""
-    m = 1000
     rule = FMeasure(beta=beta).rule(m)
     rng = np.random.default_rng(0)
     k = np.concatenate([[1, 1, m, m], rng.integers(1, m + 1, 500)])

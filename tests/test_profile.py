@@ -61,6 +61,31 @@ def test_path_of_hamming_is_the_sorted_uncertainty():
         path.costs(1)
 
 
+@pytest.mark.parametrize(
+    ("p", "loss", "cost"),
+    [
+        ([0.5, 0.3], abstain.Hamming([1e12, 1], [1e12, 1]), 0.1),
+        (np.random.default_rng(0).beta(0.1, 0.1, 100), abstain.Rank(), 1e-12),
+        (np.random.default_rng(0).beta(0.5, 0.5, 2000), abstain.Rank(), 1e-9),
+        (0.3 + 1e-12 * np.arange(1000), abstain.Hamming(), 0.3 + 5e-10),
+        (np.random.default_rng(0).beta(0.3, 0.3, 1000), abstain.FMeasure(), 3e-4),
+    ],
+)
+def test_path_is_exact_at_every_scale(p, loss, cost):
+    profile = abstain.risk_profile(p, loss)
+    totals = profile.values[0] + cost * np.arange(len(p) + 1)
+    assert totals[profile.path().at(cost)[0]] == pytest.approx(totals.min(), rel=1e-11)
+    assert profile.decide(cost).expected_loss[0] == pytest.approx(totals.min(), rel=1e-11)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_probabilities_that_change_meanwhile_do_no_harm(loss):
+    p = np.random.default_rng(0).random((2000, 50))
+    profile = abstain.risk_profile(p, loss)
+    p[:] = 0
+    assert profile.decide(0.2).shape == (2000, 50)
+
+
 def test_values_are_read_only():
     with pytest.raises(ValueError, match="read-only"):
         abstain.risk_profile([0.5, 0.5]).values[:] = 0

@@ -40,7 +40,7 @@ PENALTIES = [
 @pytest.mark.parametrize("loss_case", LABEL_LOSSES, ids=str)
 @pytest.mark.parametrize("penalty_case", PENALTIES, ids=str)
 def test_monotone_as_by_brute_force(loss_case, penalty_case):
-    m = 2
+    m = 3 if loss_case[1] == 0 else 2
     loss, penalty = cases.make_loss(loss_case, m), cases.make_penalty(penalty_case, m)
     if penalty_case[0] == "perlabel" and not loss.is_decomposable:
         with pytest.raises(abstain.InvalidPenalty):
@@ -79,6 +79,11 @@ def test_known_verdicts(m):
 def test_number_of_labels_is_checked(m):
     with pytest.raises(abstain.InvalidLoss, match="expected the number of labels"):
         abstain.is_monotone("f1", 0.1, m)
+
+
+def test_scale_does_not_matter():
+    assert abstain.is_monotone(abstain.Hamming(1e6 + 0.1, 1e6 + 0.1), 1e6 + 0.1, 500)
+    assert not abstain.is_monotone(abstain.Hamming(1e-14, 1e-14), 1e-13, 3)
 
 
 def test_too_many_labels_to_count():

@@ -7,6 +7,7 @@ from scipy import sparse
 import abstain
 from abstain.losses import LOSSES
 from abstain.metrics import expected_generalized_loss, generalized_loss
+from abstain.probabilities import packed_blocks
 from tests import cases
 
 NONDECREASING = [
@@ -120,6 +121,18 @@ def test_work_and_memory_are_those_of_the_entries():
     for loss in LOSSES:
         prediction = abstain.decide(matrix, loss, 0.05)
         assert prediction.codes.nnz <= matrix.nnz
+
+
+def test_rows_of_very_different_lengths_are_packed_apart():
+    n, longest = 8000, 300_000
+    lengths = np.zeros(n + 2, np.int32)
+    lengths[-1] = longest
+    entries = np.full(longest, 0.5), np.arange(longest, dtype=np.int32)
+    matrix = sparse.csr_array((*entries, lengths), shape=(n + 1, longest + 10))
+    shapes = [block.shape for block in packed_blocks(matrix, 1 << 14)]
+    assert sum(rows for rows, _ in shapes) == n + 1
+    assert max(rows * width for rows, width in shapes) <= longest + 2
+    assert abstain.decide(matrix, penalty=0.1).n_abstained.tolist() == [0] * n + [longest]
 
 
 def test_ranking():

@@ -50,9 +50,9 @@ class Assembly:
         if self.kind is PartialRanking:
             return sparse.csr_array((self.codes, source.indices.copy(), source.indptr.copy()), source.shape)
         indptr = np.empty(len(source.indptr), np.int64)
-        arguments = source.indptr, source.indices, self.codes, self.everything, source.shape[1], indptr
-        packing.count_kept(source.indptr, self.codes, self.everything, source.shape[1], indptr)
+        m = source.shape[1]
+        packing.count_kept(source.indptr, self.codes, self.everything, m, indptr)
         indices = np.empty(indptr[-1], source.indices.dtype)
         data = np.empty(indptr[-1], self.codes.dtype)
-        packing.keep_nonzero(*arguments, indices, data)
+        packing.keep_nonzero(source.indptr, source.indices, self.codes, self.everything, m, indptr, indices, data)
         return sparse.csr_array((data, indices, indptr.astype(source.indptr.dtype)), source.shape)

@@ -85,6 +85,7 @@ def risk_profile(probabilities: Any, loss: LossLike = "hamming") -> RiskProfile:
     """
     table, chosen = Probabilities(probabilities), as_loss(loss)
     chosen.check(table.n_labels)
+    table.axes.require_labels(chosen.label_names, repr(chosen))
     if table.is_sparse and not chosen.zeros_are_safe:
         raise InvalidLoss(
             f"the profile of {chosen!r} on sparse probabilities would be dense: with zero_division=0, leaving open "

@@ -161,8 +161,10 @@ def _generalized(
     average: bool,
 ) -> float | NDArray[np.float64]:
     loss.check(partial.shape[1])
-    bound = as_penalty(penalty).bind(partial.shape[1])
-    total = bound.charge(partial.n_abstained, partial.abstained)
+    priced = as_penalty(penalty)
+    for side in (loss, priced):
+        partial.axes.require_labels(side.label_names, repr(side))
+    total = priced.bind(partial.shape[1]).charge(partial.n_abstained, partial.abstained)
     for block, values, codes in aligned_blocks(table, partial, loss.entries_per_block):
         total[block.rows] += loss_of_block(block, values, codes)
     if not average:

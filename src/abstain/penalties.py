@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from abstain.errors import InvalidPenalty
+from abstain.kernels.choice import TIE
 from abstain.matrix import names_of
 
 ACCEPTED = "a penalty is a number ≥ 0, Linear, Concave, PerLabel, a function f(a), a table f(0) … f(m), or None"
@@ -25,10 +26,12 @@ ACCEPTED = "a penalty is a number ≥ 0, Linear, Concave, PerLabel, a function f
 class BoundPenalty:
     """A penalty for a known number of labels: counts[a] = f(a), and each label's own price if it has one.
 
-    slope is set if f(a) = slope · a; then decomposable losses decide label by label.
+    slope is set if f(a) = slope · a; then decomposable losses decide label by label. is_concave says that the steps
+    f(a + 1) − f(a) never grow as long as something is answered (a < m).
     """
 
     counts: NDArray[np.float64]
+    is_concave: bool
     slope: float | None = None
     label_costs: NDArray[np.float64] | None = None
     _narrowed: dict[int, "BoundPenalty"] = field(default_factory=dict, repr=False)
@@ -44,7 +47,7 @@ class BoundPenalty:
             return self
         if width not in self._narrowed:
             counts = np.append(self.counts[:width], self.counts[-1])
-            self._narrowed[width] = BoundPenalty(counts, self.slope, self.label_costs)
+            self._narrowed[width] = BoundPenalty(counts, self.is_concave, self.slope, self.label_costs)
         return self._narrowed[width]
 
     @cached_property
@@ -52,20 +55,10 @@ class BoundPenalty:
         """floor[a] = the least f(a') with a' ≥ a."""
         return np.ascontiguousarray(np.minimum.accumulate(self.counts[::-1])[::-1])
 
-    @cached_property
-    def is_concave(self) -> bool:
-        """Whether the steps f(a + 1) − f(a) never grow, up to rounding, as long as something is answered (a < m)."""
-        partial = self.counts[:-1]
-        if not np.isfinite(partial).all():
-            return False
-        return bool(np.all(np.diff(partial, 2) <= 4 * np.finfo(float).eps * partial.max(initial=0.0)))
-
-    def charge(self, n_abstained: NDArray[np.intp], abstained: NDArray[np.bool_] | None) -> NDArray[np.float64]:
-        """What each instance pays; `abstained` (n × m) is needed only where labels have their own prices."""
+    def charge(self, n_abstained: NDArray[np.intp], abstained: Any) -> NDArray[np.float64]:
+        """What each instance pays, given how many labels and which (a boolean n × m table) it leaves open."""
         charged = self.counts[n_abstained]
-        if self.label_costs is not None and abstained is not None:
-            charged = charged + abstained @ self.label_costs
-        return charged
+        return charged if self.label_costs is None else charged + abstained @ self.label_costs
 
 
 class Penalty(ABC):
@@ -108,7 +101,8 @@ class Linear(_WithCost):
     """
 
     def bind(self, n_labels: int) -> BoundPenalty:
-        return BoundPenalty(_times(self.cost, np.arange(n_labels + 1.0)), slope=self.cost)
+        counts = _times(self.cost, np.arange(n_labels + 1.0))
+        return BoundPenalty(counts, bool(np.isfinite(counts[-1])), slope=self.cost)
 
 
 class Concave(_WithCost):
@@ -123,7 +117,8 @@ class Concave(_WithCost):
 
     def bind(self, n_labels: int) -> BoundPenalty:
         count = np.arange(n_labels + 1.0)
-        return BoundPenalty(_times(self.cost, count * n_labels / (n_labels + count)))
+        counts = _times(self.cost, count * n_labels / (n_labels + count))
+        return BoundPenalty(counts, bool(np.isfinite(counts[-1])))
 
 
 class Counting(Penalty):
@@ -149,7 +144,9 @@ class Counting(Penalty):
         if counts[0] != 0:
             raise InvalidPenalty(f"{name}: f(0) is {counts[0]:g}; answering everything must cost nothing, f(0) = 0")
         _reject_bad(counts, name, lambda a: f"f({a})")
-        return BoundPenalty(counts)
+        # Rounding may bend a straight line; all of it together must stay below what counts as a tie.
+        bend = np.diff(counts[:-1], 2).max(initial=0.0)
+        return BoundPenalty(counts, bool(bend * n_labels**2 <= TIE))
 
 
 class PerLabel(Penalty):
@@ -191,11 +188,12 @@ class PerLabel(Penalty):
         if len(self.costs) != n_labels:
             raise InvalidPenalty(f"PerLabel: has {len(self.costs)} costs for {n_labels} labels")
         counting = self.counting.bind(n_labels)
-        return BoundPenalty(counting.counts, counting.slope, self.costs)
+        return BoundPenalty(counting.counts, counting.is_concave, counting.slope, self.costs)
 
 
 PenaltyLike: TypeAlias = float | Penalty | Callable[[int], float] | ArrayLike | None
 
+# All of them by name, so that no test forgets one.
 PENALTIES: dict[str, type[Penalty]] = {
     "linear": Linear,
     "concave": Concave,

@@ -20,6 +20,7 @@ ABSTAIN = -1
 """The code for "abstained" in arrays."""
 
 SHOWN_ROWS, SHOWN_LABELS = 8, 12
+CHECKED_ROWS = 10_000
 
 
 class _Partial(ABC):
@@ -323,18 +324,12 @@ class PartialRanking(_Partial):
 
 def require_codes(matrix: Matrix, axes: Axes, codes: tuple[int, ...], what: str, accepted: str) -> None:
     """Raise `InvalidLabels`, naming the first entry, if a table holds anything else."""
-    is_sparse = sparse.issparse(matrix)
-    bad = ~np.isin(matrix.data if is_sparse else matrix, codes)
-    if not bad.any():
-        return
-    if is_sparse:
-        at = int(np.argmax(bad))
-        i, j, value = (
-            int(np.searchsorted(matrix.indptr, at, side="right")) - 1,
-            int(matrix.indices[at]),
-            matrix.data[at],
-        )
-    else:
-        i, j = (int(k) for k in np.argwhere(bad)[0])
-        value = matrix[i, j]
-    raise InvalidLabels(f"{what}: {axes.row(i)}, {axes.label(j)} is {value}; {accepted}")
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    for first in range(0, len(values), CHECKED_ROWS):
+        bad = ~np.isin(values[first : first + CHECKED_ROWS], codes)
+        if bad.any():
+            at, *column = (int(k) for k in np.argwhere(bad)[0])
+            i, value = first + at, values[(first + at, *column)]
+            if not column:
+                i, column = int(np.searchsorted(matrix.indptr, i, side="right")) - 1, [int(matrix.indices[i])]
+            raise InvalidLabels(f"{what}: {axes.row(i)}, {axes.label(column[0])} is {value}; {accepted}")

@@ -109,7 +109,7 @@ def rounding_slack(dtype: np.dtype[Any]) -> float:
 
 def packed_blocks(matrix: sparse.csr_array, entries: int) -> Iterator[Block]:
     """Rows of a sparse matrix, similar lengths together, so that packing them wastes little."""
-    stored = np.diff(matrix.indptr)
+    stored = np.diff(matrix.indptr).astype(np.int64)
     order = np.argsort(stored, kind="stable")
     width = np.minimum(stored[order] + SPARE_ZEROS, matrix.shape[1])
     first = 0

@@ -104,7 +104,8 @@ class RiskProfile:
     def values(self) -> Any:
         """(n, m + 1): the least expected loss of instance i with a abstentions; inf where a is not allowed (`Rank`).
 
-        Of sparse probabilities a CSR array: from as many abstentions as an instance has stored entries on, it is 0.
+        Of sparse probabilities a CSR array: from as many abstentions as an instance has stored entries on, it is 0 (for
+        `Rank` also where one label would be left).
         """
         if not self._probabilities.is_sparse:
             values = self._whole.values.view()

@@ -124,14 +124,17 @@ def _decomposable_is_monotone(loss: Hamming, penalty: BoundPenalty, m: int) -> V
     """Each label by itself: one more abstention costs between nothing and an error."""
     own = np.zeros(m) if penalty.label_costs is None else penalty.label_costs
     with np.errstate(invalid="ignore"):
-        steps = np.nan_to_num(np.diff(penalty.counts), nan=0.0, posinf=np.inf)
-    price = steps[:, np.newaxis] + own
+        steps = np.diff(penalty.counts) if penalty.slope is None else np.full(m, penalty.slope)
+    steps = np.nan_to_num(steps, nan=0.0, posinf=np.inf)
     for y, cost in ((0, loss.false_positive), (1, loss.false_negative)):
-        for answer, unfair in ((y, price < -TIE), (1 - y, price > cost + TIE)):
+        for answer, n_open in ((y, int(steps.argmin())), (1 - y, int(steps.argmax()))):
+            price = steps[n_open] + own
+            rounding = 4 * np.finfo(float).eps * penalty.counts[n_open] if np.isfinite(penalty.counts[n_open]) else 0.0
+            unfair = price < -rounding if answer == y else price > cost * (1 + TIE) + rounding
             if unfair.any():
-                n_open, i = (int(at) for at in np.argwhere(unfair)[0])
-                others = [ABSTAIN] * n_open + [0] * (m - 1 - n_open)
+                i = int(np.argmax(unfair))
                 truth = np.insert(np.zeros(m - 1, int), i, y)
+                others = [ABSTAIN] * n_open + [0] * (m - 1 - n_open)
                 return Verdict(False, _step(loss, penalty, truth, np.insert(others, i, ABSTAIN), i, answer))
     return Verdict(True)
 

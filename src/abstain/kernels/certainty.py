@@ -7,14 +7,12 @@ Cost arrays have one row for all instances or one row each; ``shape[0] > 1`` tel
 import numpy as np
 
 from abstain.kernels import kernel
+from abstain.kernels.choice import TIE
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
 def answer_where_cheap(p, false_negative, false_positive, review, codes, expected):
-    """Linear penalties: answer iff the expected cost of answering is at most the label's price of abstention.
-
-    Invariant: review is the price times 1 + TIE, so that a tie answers.
-    """
+    """Linear penalties: answer iff the expected cost of answering is at most the label's price of abstention."""
     n, m = p.shape
     for i in range(n):
         fn = false_negative[i if false_negative.shape[0] > 1 else 0]
@@ -26,7 +24,7 @@ def answer_where_cheap(p, false_negative, false_positive, review, codes, expecte
             if_one = fp[j] * (1.0 - p[i, j])
             score = min(if_zero, if_one)
             total += min(score, price[j])
-            codes[i, j] = (1 if if_zero > if_one else 0) if score <= price[j] else -1
+            codes[i, j] = (1 if if_zero > if_one else 0) if score <= price[j] * (1.0 + TIE) else -1
         expected[i] = total
 
 
@@ -43,12 +41,12 @@ def score(p, false_negative, false_positive, price, scores):
 
 
 @kernel
-def profile_of_sum(sorted_scores, base, values):
-    """values[i, a] = base[i] + the sum of the m − a smallest scores."""
+def profile_of_sum(sorted_scores, values):
+    """values[i, a] = the sum of the m − a smallest scores."""
     n, m = sorted_scores.shape
     for i in range(n):
-        total = base[i]
-        values[i, m] = total
+        total = 0.0
+        values[i, m] = 0.0
         for d in range(m):
             total += sorted_scores[i, d]
             values[i, m - 1 - d] = total
@@ -84,7 +82,7 @@ def answer_most_certain(p, false_negative, false_positive, price, sorted_scores,
             within += answered
             codes[i, j] = (1 if if_zero > if_one else 0) if answered else -1
         j = m
-        while within > n_answered:
+        while within > n_answered and j > 0:
             j -= 1
             if min(fn[j] * p[i, j], fp[j] * (1.0 - p[i, j])) - c[j] == threshold:
                 codes[i, j] = -1

@@ -5,6 +5,8 @@ import numpy as np
 from abstain.kernels import kernel
 from abstain.kernels.choice import TIE
 
+EPSILON = np.finfo(np.float64).eps
+
 
 @kernel
 def lower_hull(values, unit, breaks, counts, sizes):
@@ -12,15 +14,14 @@ def lower_hull(values, unit, breaks, counts, sizes):
 
     counts[i, 0] is the fewest abstentions at cost 0; from breaks[i, j] on, counts[i, j + 1] < counts[i, j] is best.
     They are the corners and slopes of the lower convex hull of values[i]. sizes[i] is the number of break points.
-    Corners that stand out by less than a tie are none (see `choice`).
+    Corners that stand out by no more than the rounding of the values are none.
     """
     n, width = values.shape
     corner = np.empty(width, np.int64)
     for i in range(n):
-        tie = TIE * (unit + values[i, 0])
         lowest = values[i].min()
         least = 0
-        while values[i, least] > lowest + tie:
+        while values[i, least] > lowest + TIE * (unit + lowest):
             least += 1
         size = 0
         for step in range(least + 1):
@@ -31,7 +32,8 @@ def lower_hull(values, unit, breaks, counts, sizes):
                 near, far = corner[size - 1], corner[size - 2]
                 to_near = (values[i, near] - values[i, far]) * (far - a)
                 to_here = (values[i, a] - values[i, far]) * (far - near)
-                if to_here > to_near + tie * (far - a):
+                rounding = 4.0 * EPSILON * (values[i, a] + values[i, near] + values[i, far])
+                if to_here > to_near + rounding * (far - a):
                     break
                 size -= 1
             corner[size] = a

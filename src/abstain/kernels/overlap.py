@@ -10,7 +10,8 @@ over the terms q of a rule for 1/x (see `quadrature`). All is positive, so nothi
 * value(k, l) grows with l (fewer labels answered 0), and its increments p_l · Σ_q heads·fade_out·tails[l + 1] lie
   between bounds that the two ends of an interval of l give. One decision therefore bisects, and discards what cannot
   win.
-* heads[k, q] / heads[k, 0] falls in k, so terms become negligible for good: most of the table needs half of them.
+* heads[k, q] / heads[k, 0] falls in k, so terms become negligible for good, those with the largest exponents first:
+  most of the table needs half of them.
 """
 
 from typing import NamedTuple
@@ -200,7 +201,7 @@ def decide_overlap(ranked, penalty, floor, concave, nothing, rule, start, n_abst
             ends[k, 2], ends[k, 3] = _value_and_slope(heads, k, tails, m, rule.fade_out, terms[k])
             if ends[k, 2] - penalty[m - k] > best + SLACK:
                 best, best_k, best_a = ends[k, 2] - penalty[m - k], k, m - k
-            if k == m or ends[k, 2] - floor[0] < best - TIE:
+            if k == m or ends[k, 2] < best - TIE:
                 continue
             ends[k, 0], ends[k, 1] = _value_and_slope(heads, k, tails, k, rule.fade_out, terms[k])
             if ends[k, 0] > best + SLACK:

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from abstain.errors import InvalidLoss
 from abstain.kernels import certainty
-from abstain.kernels.choice import TIE
+from abstain.kernels.choice import choose
 from abstain.losses.base import Codes, Floats
-from abstain.losses.certainty import CertaintyLoss
+from abstain.losses.certainty import CertaintyLoss, free
 from abstain.matrix import names_of
 from abstain.penalties import BoundPenalty
 from abstain.probabilities import Block
@@ -44,6 +44,8 @@ class Hamming(CertaintyLoss):
         self.false_negative = _read_costs(false_negative, "false_negative")
         self.false_positive = _read_costs(false_positive, "false_positive")
         self.label_names = names_of(false_negative) or names_of(false_positive)
+        if self.label_names != (names_of(false_positive) or self.label_names):
+            raise InvalidLoss("Hamming: false_negative and false_positive name different labels, or in another order")
 
     def __repr__(self) -> str:
         shown = {"false_negative": self.false_negative, "false_positive": self.false_positive}
@@ -58,17 +60,37 @@ class Hamming(CertaintyLoss):
     def costs(self, block: Block) -> tuple[Floats, Floats]:
         return _spread(self.false_negative, block), _spread(self.false_positive, block)
 
-    def accumulate(self, sorted_scores: Floats, base: Floats, values: Floats) -> None:
-        certainty.profile_of_sum(sorted_scores, base, values)
+    def accumulate(self, sorted_scores: Floats, values: Floats) -> None:
+        certainty.profile_of_sum(sorted_scores, values)
 
     def decide(self, block: Block, p: Floats, penalty: BoundPenalty, codes: Codes, expected: Floats) -> None:
-        if penalty.slope is None:
+        own = None if penalty.label_costs is None else block.per_label(penalty.label_costs)
+        if penalty.slope is not None:
+            price = _spread(np.array(penalty.slope), block)
+            with np.errstate(over="ignore"):
+                price = price if own is None else price + own
+            certainty.answer_where_cheap(p, *self.costs(block), price, codes, expected)
+        elif own is None:
             super().decide(block, p, penalty, codes, expected)
-            return
-        own = 0.0 if penalty.label_costs is None else block.per_label(penalty.label_costs)
-        with np.errstate(over="ignore"):
-            price = (_spread(np.array(penalty.slope), block) + own) * (1.0 + TIE)
-        certainty.answer_where_cheap(p, *self.costs(block), price, codes, expected)
+        else:
+            self._decide_with_prices(block, p, penalty, own, codes, expected)
+
+    def _decide_with_prices(
+        self, block: Block, p: Floats, penalty: BoundPenalty, price: Floats, codes: Codes, expected: Floats
+    ) -> None:
+        """Sort by what answering costs more than abstaining; add up what is answered and what is not, apart."""
+        risk, gain = np.empty_like(p), np.empty_like(p)
+        certainty.score(p, *self.costs(block), free(p), risk)
+        certainty.score(p, *self.costs(block), price, gain)
+        order = np.argsort(gain, axis=1, kind="stable")
+        prices = np.take_along_axis(np.broadcast_to(price, p.shape), order, axis=1)
+        totals = np.zeros((len(p), p.shape[1] + 1))
+        totals[:, :-1] = np.cumsum(np.take_along_axis(risk, order, axis=1), axis=1)[:, ::-1]
+        totals[:, 1:] += np.cumsum(prices[:, ::-1], axis=1)
+        n_abstained = np.empty(len(p), np.intp)
+        choose(totals, penalty.counts, self.unit, n_abstained, expected)
+        sorted_gain = np.take_along_axis(gain, order, axis=1)
+        certainty.answer_most_certain(p, *self.costs(block), price, sorted_gain, n_abstained, codes)
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
         fn, fp = self.costs(block)

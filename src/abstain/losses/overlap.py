@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +28,8 @@ class OverlapLoss(Loss):
         """How labels enter the expected measure of up to so many labels."""
 
     @abstractmethod
-    def measure(self, hits: Counts, predicted: Counts, relevant: Counts) -> tuple[Any, Any]:
-        """Numerator and denominator of the measure, given the numbers of labels in each role."""
+    def size(self, hits: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
+        """What the hits are divided by."""
 
     def profile(self, block: Block, p: Floats, out: BlockProfile) -> None:
         _sort_decreasing(p, out.guide)
@@ -58,8 +57,8 @@ class OverlapLoss(Loss):
 
     def of_counts(self, hits: Counts, extra: Counts, missed: Counts, answered: Counts) -> Floats:
         """The loss, given how many labels are rightly 1, wrongly 1, wrongly 0, and answered at all."""
-        above, below = self.measure(hits, hits + extra, hits + missed)
-        value = np.where(below > 0, above / np.where(below > 0, below, 1), self.zero_division)
+        value = hits / np.where(hits > 0, self.size(hits, hits + extra, hits + missed), 1.0)
+        value = np.where(hits + extra + missed > 0, value, self.zero_division)
         return np.where(answered > 0, 1.0 - value, 0.0)
 
     def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
@@ -98,9 +97,9 @@ class FMeasure(OverlapLoss):
     def rule(self, n_labels: int) -> overlap.OverlapRule:
         return _f_rule(self.beta, n_labels)
 
-    def measure(self, hits: Counts, predicted: Counts, relevant: Counts) -> tuple[Any, Any]:
+    def size(self, hits: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
         precision_share, recall_share = _shares(self.beta)
-        return hits, precision_share * predicted + recall_share * relevant
+        return precision_share * predicted + recall_share * relevant
 
 
 class Jaccard(OverlapLoss):
@@ -124,8 +123,8 @@ class Jaccard(OverlapLoss):
     def rule(self, n_labels: int) -> overlap.OverlapRule:
         return _jaccard_rule(n_labels)
 
-    def measure(self, hits: Counts, predicted: Counts, relevant: Counts) -> tuple[Any, Any]:
-        return hits, predicted + relevant - hits
+    def size(self, hits: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
+        return predicted + relevant - hits
 
 
 def _shares(beta: float) -> tuple[float, float]:

@@ -51,7 +51,11 @@ class Rank(Loss):
     def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
         order = np.argsort(codes, axis=1)
         position = np.take_along_axis(codes, order, axis=1)
-        chance = np.where(position >= 0, np.take_along_axis(p, order, axis=1), 0.0)
-        relevant_ahead = np.cumsum(chance, axis=1) - chance
-        risk: Floats = (chance * (position - relevant_ahead)).sum(axis=1)
+        ranked = position >= 0
+        chance = np.take_along_axis(p, order, axis=1)
+        irrelevant = np.where(ranked, 1.0 - chance, 0.0)
+        # Labels of probability 0 that a packed row does not show leave gaps between the positions.
+        not_shown = position - np.cumsum(ranked, axis=1) + 1
+        irrelevant_ahead = np.cumsum(irrelevant, axis=1) - irrelevant + not_shown
+        risk: Floats = np.where(ranked, chance * irrelevant_ahead, 0.0).sum(axis=1)
         return risk

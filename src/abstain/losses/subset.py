@@ -28,7 +28,7 @@ class SubsetZeroOne(CertaintyLoss):
         ones = np.ones((1, block.shape[1]))
         return ones, ones
 
-    def accumulate(self, sorted_scores: Floats, base: Floats, values: Floats) -> None:
+    def accumulate(self, sorted_scores: Floats, values: Floats) -> None:
         certainty.profile_of_product(sorted_scores, values)
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
