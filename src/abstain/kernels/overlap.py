@@ -71,6 +71,17 @@ def _fill_columns(p, rule, tail, columns):
 
 
 @kernel
+def _fill_zeros(p, nothing, zeros):
+    """zeros[a] = the value of answering 0 from label a on and nothing before; without any answer it is 1."""
+    m = p.shape[0]
+    none_relevant = nothing
+    for i in range(m):
+        none_relevant *= 1.0 - p[m - 1 - i]
+        zeros[m - 1 - i] = none_relevant
+    zeros[m] = 1.0
+
+
+@kernel
 def _fill_heads(p, rule, heads, misses, terms):
     """heads[k, q] for k ≥ 1, and how many terms[k] of it matter. `misses` is scratch: the head without its hits."""
     count = rule.weights.shape[0]
@@ -181,19 +192,17 @@ def decide_overlap(ranked, penalty, floor, concave, nothing, rule, start, n_abst
     misses = np.empty(size)
     terms = np.empty(m + 1, np.int64)
     ends = np.empty((m + 1, 5))  # (value, slope) at l = k, at l = m, and a bound of the gains between
+    zeros = np.empty(m + 1)
     stack = np.empty((64, 7))
     for i in range(n):
         p = ranked[i]
         _fill_tails(p, rule, tails)
         _fill_heads(p, rule, heads, misses, terms)
-        # Nothing predicted 1: abstain on everything, or be right if nothing is relevant from l on.
-        best, best_k, best_a = 1.0 - penalty[m], 0, m
-        none_relevant = nothing
-        for j in range(m):
-            none_relevant *= 1.0 - p[m - 1 - j]
-            gain = none_relevant - penalty[m - 1 - j]
-            if gain > best + SLACK:
-                best, best_a = gain, m - 1 - j
+        _fill_zeros(p, nothing, zeros)
+        best, best_k, best_a = -np.inf, 0, m
+        for a in range(m + 1):
+            if zeros[a] - penalty[a] > best + SLACK:
+                best, best_a = zeros[a] - penalty[a], a
         # Both ends of each k; what may lie between them is bounded.
         promising = 0
         for k in range(1, m + 1):
@@ -223,12 +232,10 @@ def decide_overlap(ranked, penalty, floor, concave, nothing, rule, start, n_abst
                     best, best_k, best_a = gain, k, a
         # The fewest abstentions among equally good ones.
         level = best - TIE
-        none_relevant = nothing
-        for j in range(m):
-            a = m - 1 - j
-            none_relevant *= 1.0 - p[a]
-            if a < best_a and none_relevant - penalty[a] >= level:
+        for a in range(best_a):
+            if zeros[a] - penalty[a] >= level:
                 best_k, best_a = 0, a
+                break
         for k in range(1, m + 1):
             if best_a == 0:
                 break
@@ -301,11 +308,7 @@ def profile_of_overlap(ranked, nothing, rule, values, start):
         _fill_heads(p, rule, heads, misses, terms)
         best[:] = 0.0
         best_start[:] = 0
-        best[m] = 1.0
-        none_relevant = nothing
-        for j in range(m):
-            none_relevant *= 1.0 - p[m - 1 - j]
-            best[m - 1 - j] = none_relevant
+        _fill_zeros(p, nothing, best)
         for k in range(1, m + 1, 2):
             length = (m - k + LANES) // LANES * LANES
             for q in range(terms[k + 1], terms[k]):
