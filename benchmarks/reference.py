@@ -38,7 +38,7 @@ def paper_algorithm_2(ranked, penalty, best, profile):
         profile[i, :m] = 0.0
         profile[i, m] = 1.0
         best[i] = 1.0 - penalty[m]
-        for l in range(m, 0, -1):  # noqa: E741
+        for l in range(m, 0, -1):
             if l < m:
                 for x in range(1, 2 * m + 1):
                     reciprocal[x] = p[l] * reciprocal[x + 1] + (1.0 - p[l]) * reciprocal[x]
@@ -61,7 +61,7 @@ def f_table(p, beta_squared):
     for k in range(1, m + 1):
         for relevant in range(m + 1):
             reciprocal[relevant] = 1.0 / (k + beta_squared * relevant)
-        for l in range(m, k - 1, -1):  # noqa: E741
+        for l in range(m, k - 1, -1):
             if l < m:
                 for relevant in range(m):
                     reciprocal[relevant] = p[l] * reciprocal[relevant + 1] + (1.0 - p[l]) * reciprocal[relevant]
@@ -79,7 +79,7 @@ def jaccard_table(p):
     table = np.zeros((m + 1, m + 1))
     missed = np.zeros(m + 2)
     missed[0] = 1.0
-    for l in range(m, 0, -1):  # noqa: E741
+    for l in range(m, 0, -1):
         if l < m:
             for j in range(m - l, -1, -1):
                 missed[j] = missed[j] * (1.0 - p[l]) + (missed[j - 1] * p[l] if j > 0 else 0.0)
@@ -111,11 +111,11 @@ def profile_from_table(table, p, zero_division):
     m = len(p)
     profile = np.zeros(m + 1)
     none_relevant = zero_division
-    for l in range(m - 1, -1, -1):  # noqa: E741
+    for l in range(m - 1, -1, -1):
         none_relevant *= 1.0 - p[l]
         profile[l] = none_relevant
     for k in range(1, m + 1):
-        for l in range(k, m + 1):  # noqa: E741
+        for l in range(k, m + 1):
             profile[l - k] = max(profile[l - k], table[k, l])
     profile[m] = 1.0
     return profile

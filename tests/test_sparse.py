@@ -94,7 +94,7 @@ def test_falling_penalty_is_refused():
     matrix, _ = random_sparse()
     falling = [0.0] + [0.5] * 39 + [0.1]
     for call in (lambda: abstain.decide(matrix, "f1", falling), lambda: abstain.risk_profile(matrix).decide(falling)):
-        with pytest.raises(abstain.InvalidPenalty, match="falls somewhere"):
+        with pytest.raises(abstain.InvalidPenalty, match=r"falls at f\(40\)"):
             call()
 
 

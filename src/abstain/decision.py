@@ -8,7 +8,7 @@ from abstain.losses import LossLike, as_loss
 from abstain.penalties import PenaltyLike, as_penalty
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.probabilities import Block, Probabilities
-from abstain.profile import RiskProfile, require_nondecreasing
+from abstain.profile import RiskProfile
 from abstain.threads import for_each
 
 
@@ -51,7 +51,8 @@ def decide(
     chosen.accept(costs)
     table.axes.require_labels(chosen.label_names, repr(chosen))
     table.axes.require_labels(bound.label_names, repr(bound))
-    require_nondecreasing(table, costs.is_nondecreasing)
+    if table.is_sparse:
+        costs.require_nondecreasing()
     assembly = Assembly(table, chosen)
 
     def work(block: Block) -> None:

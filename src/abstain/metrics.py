@@ -4,20 +4,20 @@ An abstained label is neither right nor wrong: it costs what the penalty says, a
 everything is abstained there is nothing to be wrong about, and the rates are nan, not 0 or 1.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain.alignment import Partial, aligned_blocks, require_same_table
 from abstain.errors import InvalidLabels, InvalidLoss
-from abstain.kernels import packing
 from abstain.losses import Loss, LossLike, as_loss
 from abstain.matrix import Axes, Matrix, read_matrix
 from abstain.penalties import PenaltyLike, as_penalty
 from abstain.prediction import PartialPrediction, PartialRanking, require_codes
-from abstain.probabilities import Block, Probabilities, packed_blocks
+from abstain.probabilities import Block, Probabilities
 
 __all__ = [
     "abstention_rate",
@@ -26,8 +26,6 @@ __all__ = [
     "expected_generalized_loss",
     "generalized_loss",
 ]
-
-Partial = PartialPrediction | PartialRanking
 
 
 def generalized_loss(
@@ -172,40 +170,6 @@ def _generalized(
     return float(total.mean()) if len(total) else float("nan")
 
 
-def aligned_blocks(table: Matrix, partial: Partial, entries: int) -> Iterator[tuple[Block, NDArray[Any], NDArray[Any]]]:
-    """Blocks of a table and of a prediction, the same labels side by side; sparse ones are packed together."""
-    n, m = partial.shape
-    if not sparse.issparse(table) and not sparse.issparse(partial.codes):
-        height = max(1, entries // m)
-        for first in range(0, n, height):
-            block = Block(slice(first, first + height), (min(height, n - first), m), table)
-            yield block, np.ascontiguousarray(table[block.rows]), np.ascontiguousarray(partial.codes[block.rows])
-        return
-    ranked = isinstance(partial, PartialRanking)
-    left = sparse.csr_array(table)
-    right = (
-        _all_stored(partial.codes) if ranked and not sparse.issparse(partial.codes) else sparse.csr_array(partial.codes)
-    )
-    union = _pattern(left) + _pattern(right)
-    union.sort_indices()
-    values, codes = np.zeros(union.nnz, left.dtype), np.zeros(union.nnz, right.dtype)
-    packing.lift(union.indptr, union.indices, left.indptr, left.indices, left.data, values)
-    lift = packing.lift_positions if ranked else packing.lift
-    lift(union.indptr, union.indices, right.indptr, right.indices, right.data, codes)
-    for block in packed_blocks(union, entries):
-        yield block, block.pack(values, 0, left.dtype), block.pack(codes, m if ranked else 0, right.dtype)
-
-
-def _all_stored(codes: NDArray[Any]) -> sparse.csr_array:
-    """Every entry stored, the zeros too."""
-    n, m = codes.shape
-    return sparse.csr_array((codes.ravel(), np.tile(np.arange(m), n), np.arange(n + 1) * m), (n, m))
-
-
-def _pattern(matrix: sparse.csr_array) -> sparse.csr_array:
-    return sparse.csr_array((np.ones(len(matrix.data), np.int8), matrix.indices, matrix.indptr), matrix.shape)
-
-
 def _as_partial(prediction: Any, loss: Loss) -> Partial:
     if isinstance(prediction, Partial):
         if isinstance(prediction, PartialRanking) != loss.gives_rankings:
@@ -228,13 +192,6 @@ def _truth_and_labels(y_true: Any, prediction: Any) -> tuple[Matrix, PartialPred
     truth, axes = _read_truth(y_true)
     require_same_table(axes, truth, partial, "y_true")
     return truth, partial
-
-
-def require_same_table(axes: Axes, matrix: Matrix, partial: Partial, what: str) -> None:
-    """Raise `InvalidLabels` if a table is not about the same rows and labels as a prediction."""
-    if matrix.shape != partial.shape:
-        raise InvalidLabels(f"{what} has shape {matrix.shape}; the prediction has {partial.shape}")
-    partial.axes.require_same(axes, what)
 
 
 def _differ(truth: Matrix, labels: Matrix) -> Any:

@@ -36,10 +36,15 @@ class BoundPenalty:
     label_costs: NDArray[np.float64] | None = None
     _narrowed: dict[int, "BoundPenalty"] = field(default_factory=dict, repr=False)
 
-    @cached_property
-    def is_nondecreasing(self) -> bool:
+    def require_nondecreasing(self) -> None:
+        """Labels that a sparse matrix does not store are always answered; a penalty that falls could ask otherwise."""
         with np.errstate(invalid="ignore"):
-            return not bool(np.any(np.diff(self.counts) < 0))
+            falls = np.flatnonzero(np.diff(self.counts) < 0)
+        if len(falls):
+            raise InvalidPenalty(
+                f"the penalty falls at f({falls[0] + 1}): fewer abstentions would cost more, and labels that the "
+                "sparse matrix does not store would have to be left open. Use a penalty that never falls, or a dense array."
+            )
 
     def narrowed(self, width: int) -> "BoundPenalty":
         """For rows that show `width` labels and hide the rest: leaving all the shown ones open means all labels."""
@@ -215,11 +220,11 @@ def as_penalty(penalty: PenaltyLike) -> Penalty:
     return Linear(penalty) if isinstance(penalty, Real) else Counting(penalty)
 
 
-def _as_float(number: Real) -> float:
+def _as_float(number: Any) -> float:
     try:
         return float(number)
     except OverflowError:
-        return np.inf if number > 0 else -np.inf  # type: ignore[operator]
+        return np.inf if number > 0 else -np.inf
 
 
 def _times(cost: float, counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -129,7 +129,8 @@ class RiskProfile:
             raise InvalidPenalty(
                 "a risk profile counts abstentions and cannot price labels; use abstain.decide for PerLabel"
             )
-        require_nondecreasing(self._probabilities, bound.is_nondecreasing)
+        if self._probabilities.is_sparse:
+            bound.require_nondecreasing()
         assembly = Assembly(self._probabilities, self.loss)
 
         def work(piece: tuple[Block, BlockProfile]) -> None:
@@ -169,12 +170,3 @@ class RiskProfile:
             at = np.repeat(indptr[rows], length) + within
             costs[at], counts[at] = found[k]
         return CostPath(indptr, costs, counts)
-
-
-def require_nondecreasing(probabilities: Probabilities, is_nondecreasing: bool) -> None:
-    """Labels that a sparse matrix does not store are always answered; a penalty that falls could ask otherwise."""
-    if probabilities.is_sparse and not is_nondecreasing:
-        raise InvalidPenalty(
-            "the penalty falls somewhere: fewer abstentions would cost more, and labels that the sparse matrix does "
-            "not store would have to be left open. Use a penalty that never falls, or a dense array."
-        )

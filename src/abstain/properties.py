@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from abstain.alignment import Partial, aligned_blocks, require_same_table
 from abstain.errors import InvalidLoss
 from abstain.kernels.choice import TIE
 from abstain.losses import Hamming, Loss, LossLike, SubsetZeroOne, as_loss
 from abstain.losses.base import Counts, Floats
 from abstain.losses.overlap import OverlapLoss
-from abstain.metrics import Partial, aligned_blocks, require_same_table
 from abstain.penalties import BoundPenalty, PenaltyLike, as_penalty
 from abstain.prediction import ABSTAIN, PartialPrediction
 from abstain.probabilities import Block, Probabilities

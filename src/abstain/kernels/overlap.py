@@ -62,7 +62,7 @@ def _fill_columns(p, rule, tail, columns):
         tail[q] = 1.0
         columns[q, m] = 1.0
     for i in range(m):
-        l, x = m - 1 - i, p[m - 1 - i]  # noqa: E741
+        l, x = m - 1 - i, p[m - 1 - i]
         for q in range(rule.weights.shape[0]):
             term = tail[q] * (1.0 - x * rule.fade_out[q])
             tail[q] = term if term > SMALLEST else 0.0
@@ -100,7 +100,7 @@ def _fill_heads(p, rule, heads, misses, terms):
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
-def _value_and_slope(heads, k, tails, l, fade_out, count):  # noqa: E741
+def _value_and_slope(heads, k, tails, l, fade_out, count):
     """value(k, l) and Σ heads·fade_out·tails: times p_{l−1}, what value(k, l) gained over value(k, l − 1).
 
     Whole arrays and indices, here and below: making views would count references, which costs more than the sum.
@@ -329,7 +329,7 @@ def answer_around_gap(p, ranked, start, n_abstained, codes):
     """
     n, m = p.shape
     for i in range(n):
-        k, l = start[i], start[i] + n_abstained[i]  # noqa: E741
+        k, l = start[i], start[i] + n_abstained[i]
         upper = ranked[i, k - 1] if k > 0 else np.inf
         lower = ranked[i, l] if l < m else -np.inf
         above_upper = above_lower = 0
