@@ -43,7 +43,8 @@ class BoundPenalty:
         if len(falls):
             raise InvalidPenalty(
                 f"the penalty falls at f({falls[0] + 1}): fewer abstentions would cost more, and labels that the "
-                "sparse matrix does not store would have to be left open. Use a penalty that never falls, or dense input."
+                "sparse matrix does not store would have to be left open. Use a penalty that never falls, or a dense "
+                "array."
             )
 
     def narrowed(self, width: int) -> "BoundPenalty":
