@@ -332,10 +332,17 @@ def answer_around_gap(p, ranked, start, n_abstained, codes):
         k, l = start[i], start[i] + n_abstained[i]
         upper = ranked[i, k - 1] if k > 0 else np.inf
         lower = ranked[i, l] if l < m else -np.inf
-        above_upper = above_lower = 0
+        at_least_upper = above_lower = 0
+        for j in range(m):
+            at_least_upper += p[i, j] >= upper
+            above_lower += p[i, j] > lower
+            codes[i, j] = 1 if p[i, j] >= upper else (-1 if p[i, j] > lower else 0)
+        if at_least_upper == k and above_lower == l:
+            continue
+        # Labels that are equal stand on both sides of an edge.
+        above_upper = 0
         for j in range(m):
             above_upper += p[i, j] > upper
-            above_lower += p[i, j] > lower
         for j in range(m):
             x = p[i, j]
             if x > upper:
