@@ -41,11 +41,11 @@ def test_kernels_work_where_nothing_can_be_written(monkeypatch):
 def test_a_later_process_reuses_compiled_kernels():
     code = """
 import abstain
-from abstain.kernels import certainty, choice, overlap, packing
+from abstain.kernels import certainty, checking, choice, overlap
 for loss in ("hamming", "f1", "rank", "subset"):
     abstain.risk_profile([[0.5, 0.7]], loss).decide(0.1)
     abstain.decide([[0.5, 0.7]], loss, abstain.Concave(0.1))
-kernels = [certainty.score, choice.choose, overlap.decide_overlap, overlap.profile_of_overlap, packing.all_inside]
+kernels = [certainty.score, choice.choose, overlap.decide_overlap, overlap.profile_of_overlap, checking.all_inside]
 print(sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels))
 """
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(2)]

@@ -1,5 +1,7 @@
 """Sparse probabilities: the same answers as the dense ones, and only what is stored is stored."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -121,6 +123,10 @@ def test_work_and_memory_are_those_of_the_entries():
     for loss in LOSSES:
         prediction = abstain.decide(matrix, loss, 0.05)
         assert prediction.codes.nnz <= matrix.nnz
+        tracemalloc.start()
+        assert "5000000 labels" in repr(prediction)
+        assert tracemalloc.get_traced_memory()[1] < 1e6
+        tracemalloc.stop()
 
 
 def test_rows_of_very_different_lengths_are_packed_apart():

@@ -96,7 +96,7 @@ class _Partial(ABC):
         It is of the library that the probabilities came in, pandas by default, and keeps their index and names.
         """
         names = self.axes.names(self.shape[1], label_names)
-        codes = self._dense(slice(None))
+        codes = self._corner(*self.shape)
         if self.axes.library == "polars":
             import polars as pl
 
@@ -115,9 +115,10 @@ class _Partial(ABC):
         frame.columns = pd.Index(names)
         return frame
 
-    def _dense(self, rows: slice) -> NDArray[Any]:
-        """Some rows with every label."""
-        return self.codes[rows].toarray() if sparse.issparse(self.codes) else self.codes[rows]
+    def _corner(self, n_rows: int, n_labels: int) -> NDArray[Any]:
+        """The codes of the first instances and labels, as a dense array."""
+        corner = self.codes[:n_rows, :n_labels]
+        return corner.toarray() if sparse.issparse(corner) else corner
 
     def _summary(self) -> str:
         n, m = self.shape
@@ -129,10 +130,10 @@ class _Partial(ABC):
     def _preview(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Row names, cells and label names of the corner that is shown."""
         n, m = self.shape
-        corner = self._dense(slice(SHOWN_ROWS))[:, :SHOWN_LABELS]
+        corner = self._corner(SHOWN_ROWS, SHOWN_LABELS)
         cells = [["?" if code == ABSTAIN else str(code) for code in row] for row in corner]
         rows = [str(i if self.axes.index is None else self.axes.index[i]) for i in range(len(cells))]
-        names = [str(name) for name in self.axes.names(m)[:SHOWN_LABELS]]
+        names = [str(name) for name in (self.label_names or range(m))[:SHOWN_LABELS]]
         if m > SHOWN_LABELS:
             names.append("…")
             cells = [[*row, "…"] for row in cells]
@@ -294,7 +295,7 @@ class PartialRanking(_Partial):
             0 or 1 for every label that is not ranked. Of a table only these are read.
         """
         rows, columns, values = self._read_answers(answers)
-        key = self._dense(slice(None)).astype(np.int64)
+        key = self._corner(*self.shape).astype(np.int64)
         key[rows, columns] = np.where(values == 1, ABSTAIN, self.shape[1])
         return np.argsort(np.argsort(key, axis=1, kind="stable"), axis=1).astype(np.int32)
 
@@ -311,15 +312,15 @@ class PartialRanking(_Partial):
                 f"positions: {axes.row(i)} is {matrix[i].tolist()}; expected 0, 1, 2 … once each, and −1 for the others"
             )
 
-    def _dense(self, rows: slice) -> NDArray[Any]:
+    def _corner(self, n_rows: int, n_labels: int) -> NDArray[Any]:
         if not sparse.issparse(self.codes):
-            return self.codes[rows]
-        some = self.codes[rows]
-        n, m = some.shape
-        dense = np.empty((n, m), self.code_type)
+            return super()._corner(n_rows, n_labels)
+        some = self.codes[:n_rows]
+        n, m = some.shape[0], min(n_labels, some.shape[1])
+        corner = np.empty((n, m), self.code_type)
         everywhere = np.arange(n + 1) * m, np.tile(np.arange(m), n)
-        packing.lift_positions(*everywhere, some.indptr, some.indices, some.data, dense.reshape(-1))
-        return dense
+        packing.lift_positions(*everywhere, some.indptr, some.indices, some.data, corner.reshape(-1))
+        return corner
 
 
 def require_codes(matrix: Matrix, axes: Axes, codes: tuple[int, ...], what: str, accepted: str) -> None:

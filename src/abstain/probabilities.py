@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.errors import InvalidProbabilities
-from abstain.kernels import packing
+from abstain.kernels import checking, packing
 from abstain.matrix import Matrix, read_matrix
 
 SPARE_ZEROS = 2  # padding of packed rows: enough that two labels of probability 0 can be ranked or answered
@@ -85,10 +85,10 @@ class Probabilities:
             values = block.pack(self.matrix.data, 0.0, np.float64)
         else:
             values = np.ascontiguousarray(self.matrix[block.rows], dtype=np.float64)
-        if packing.all_inside(values.ravel(), 0.0, 1.0):
+        if checking.all_inside(values.ravel(), 0.0, 1.0):
             return values
         slack = rounding_slack(self.matrix.dtype)
-        if packing.all_inside(values.ravel(), -slack, 1.0 + slack):
+        if checking.all_inside(values.ravel(), -slack, 1.0 + slack):
             return np.clip(values, 0.0, 1.0)
         raise InvalidProbabilities(self._complaint(block, values, slack))
 

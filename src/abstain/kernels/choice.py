@@ -12,8 +12,8 @@ TIE = 1e-12
 def choose(values, penalty, unit, n_abstained, expected):
     """For each row, the smallest a whose values[a] + penalty[a] is least.
 
-    Invariants: values is (n, m + 1), penalty (m + 1,), penalty[0] = 0; values may hold +inf (a is not allowed), but
-    never in column 0 or m together. unit is 1 for losses that are 1 − something, whose rounding errors are absolute.
+    Invariants: values is (n, m + 1), penalty (m + 1,), penalty[0] = 0; values may hold +inf where a is not
+    allowed, never throughout a row. unit is 1 for losses that are 1 − something, whose rounding errors are absolute.
     """
     n, width = values.shape
     totals = np.empty(width)

@@ -55,15 +55,6 @@ def keep_nonzero(indptr, indices, data, everything, n_columns, kept, kept_indice
 
 
 @kernel
-def all_inside(flat, low, high):
-    """Whether low ≤ x ≤ high for every x; false if any is NaN."""
-    outside = 0
-    for i in range(flat.shape[0]):
-        outside += not (low <= flat[i] <= high)
-    return outside == 0
-
-
-@kernel
 def lift(union_indptr, union_indices, indptr, indices, data, lifted):
     """The entries of one sparse matrix at the places of a larger pattern; where it stores nothing, `lifted` is kept.
 

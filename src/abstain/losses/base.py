@@ -53,7 +53,9 @@ class Loss(ABC):
     unit: ClassVar[float] = 1.0
     """1 if the loss is 1 minus a measure, so that its rounding errors are absolute; 0 if it is a sum."""
     guide_type: ClassVar[type[np.generic]] = np.float64
+    """What the guide of a `BlockProfile` holds: sorted values, or an order."""
     has_gap: ClassVar[bool] = True
+    """Whether the abstained labels may lie anywhere in the loss's order, so that their start must be kept."""
     entries_per_block: ClassVar[int] = 1 << 18
     """How many probabilities are worked at a time: two megabytes, fewer where each takes long."""
 
