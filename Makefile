@@ -18,7 +18,7 @@ $(ACTIVE): pyproject.toml
 	touch $@
 
 demo: $(ACTIVE)
-	$(BIN)/python examples/digits.py
+	$(BIN)/abstain demo
 
 test: $(ACTIVE)
 	$(BIN)/python -m pytest --numprocesses 2

@@ -5,21 +5,42 @@
 array([[ 1, -1,  0]], dtype=int8)
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from abstain import exhaustive, metrics
 from abstain.decision import decide, risk_profile
-from abstain.errors import InvalidLabels, InvalidLoss, InvalidPenalty, InvalidProbabilities
+from abstain.errors import (
+    DownloadFailed,
+    InvalidDataset,
+    InvalidLabels,
+    InvalidLoss,
+    InvalidPenalty,
+    InvalidProbabilities,
+)
 from abstain.losses import FMeasure, Hamming, Jaccard, Loss, Rank, SubsetZeroOne
+from abstain.matrix import Table
 from abstain.penalties import Concave, Linear, Penalty, PerLabel
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
 from abstain.profile import CostPath, RiskProfile
 from abstain.properties import Verdict, is_monotone, is_uncertainty_aligned
+from abstain.tables import read_table, write_table
+
+if TYPE_CHECKING:
+    from abstain import calibration, datasets, learners
+    from abstain.classifier import AbstainingClassifier
+    from abstain.responses import label_probabilities
+    from abstain.scoring import make_abstention_scorer
 
 __all__ = [
     "ABSTAIN",
+    "AbstainingClassifier",
     "Concave",
     "CostPath",
+    "DownloadFailed",
     "FMeasure",
     "Hamming",
+    "InvalidDataset",
     "InvalidLabels",
     "InvalidLoss",
     "InvalidPenalty",
@@ -34,12 +55,41 @@ __all__ = [
     "Rank",
     "RiskProfile",
     "SubsetZeroOne",
+    "Table",
     "Verdict",
+    "calibration",
+    "datasets",
     "decide",
     "exhaustive",
     "is_monotone",
     "is_uncertainty_aligned",
+    "label_probabilities",
+    "learners",
+    "make_abstention_scorer",
     "metrics",
+    "read_table",
     "risk_profile",
+    "write_table",
 ]
 __version__ = "0.1.0"
+
+# What needs scikit-learn is imported when it is first asked for: deciding needs none of it.
+_LATER = {
+    "AbstainingClassifier": "abstain.classifier",
+    "calibration": "abstain",
+    "datasets": "abstain",
+    "label_probabilities": "abstain.responses",
+    "learners": "abstain",
+    "make_abstention_scorer": "abstain.scoring",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'abstain' has no attribute {name!r}")
+    home = _LATER[name]
+    return import_module(f"abstain.{name}") if home == "abstain" else getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

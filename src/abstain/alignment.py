@@ -9,11 +9,18 @@ from scipy import sparse
 
 from abstain.errors import InvalidLabels
 from abstain.kernels import packing
-from abstain.matrix import Axes, Matrix
-from abstain.prediction import PartialPrediction, PartialRanking
+from abstain.matrix import Axes, Matrix, read_matrix
+from abstain.prediction import PartialPrediction, PartialRanking, require_codes
 from abstain.probabilities import Block, packed_blocks
 
 Partial: TypeAlias = PartialPrediction | PartialRanking
+
+
+def read_truth(y_true: Any, what: str = "y_true") -> tuple[Matrix, Axes]:
+    """What is relevant: a table of 0 and 1, dense or CSR, and what its rows and labels are called."""
+    truth, axes = read_matrix(y_true, what, InvalidLabels)
+    require_codes(truth, axes, (0, 1), what, "the truth is 0 or 1")
+    return truth.astype(np.int8, copy=False), axes
 
 
 def require_same_table(axes: Axes, matrix: Matrix, partial: Partial, what: str) -> None:

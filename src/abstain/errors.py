@@ -15,3 +15,11 @@ class InvalidPenalty(ValueError):
 
 class InvalidLoss(ValueError):
     """The loss is unknown, its parameters are out of range, or it does not fit the prediction."""
+
+
+class InvalidDataset(ValueError):
+    """A data file is broken, or is not what it claims to be."""
+
+
+class DownloadFailed(OSError):
+    """A data set could not be fetched from any of its homes."""

@@ -23,6 +23,8 @@ class Axes:
     label_names: tuple[Hashable, ...] | None = None
     index: Any = None
     library: str = "pandas"
+    gaps: bool = False
+    """Whether NaN is a missing cell, as it is in frames and files; in a plain array it is a mistake."""
 
     def row(self, i: int) -> str:
         """How an error message names row i."""
@@ -55,11 +57,93 @@ class Axes:
     def require_same(self, other: "Axes", what: str) -> None:
         """Raise `InvalidLabels` if two tables name their labels or their rows differently."""
         self.require_labels(other.label_names, what)
-        if self.index is None or other.index is None or self.index.equals(other.index):
+        if self.index is None or other.index is None or _same_rows(self.index, other.index):
             return
         differs = np.flatnonzero(np.asarray(self.index != other.index))
         i = int(differs[0]) if len(differs) else 0
         raise InvalidLabels(f"{what} has other rows: row {i} is {other.index[i]!r}, expected {self.index[i]!r}")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """An n × m table of numbers, with the names of its labels and of its rows.
+
+    Whatever takes a frame takes a table, and keeps its names; unlike a frame it can be sparse.
+
+    Parameters
+    ----------
+    values : n × m table
+        Anything that holds numbers: it becomes a NumPy array, or CSR if it is sparse. A frame brings its names along.
+    label_names : m names, optional
+    index : n names, optional
+
+    Examples
+    --------
+    >>> import abstain
+    >>> from abstain.matrix import Table
+    >>> table = Table([[0.9, 0.4], [0.2, 0.7]], ["sky", "sea"], ["a.png", "b.png"])
+    >>> table
+    Table of 2 rows × 2 labels (float64): 'sky', 'sea'; rows 'a.png', 'b.png'
+    >>> abstain.decide(table, penalty=0.25)
+    PartialPrediction of 2 instances × 2 labels: 50.0% abstained, expected loss 0.4
+           sky  sea
+    a.png    1    ?
+    b.png    0    ?
+    """
+
+    values: Matrix
+    label_names: tuple[Hashable, ...] | None = None
+    index: Any = None
+
+    def __post_init__(self) -> None:
+        matrix, axes = read_matrix(self.values, "table", InvalidLabels)
+        names = axes.label_names if self.label_names is None else axes.names(matrix.shape[1], self.label_names)
+        index = axes.index if self.index is None else self.index
+        if index is not None and not hasattr(index, "equals"):  # a pandas Index stays what it is
+            index = np.fromiter(index, dtype=object, count=len(index))
+        if index is not None and len(index) != matrix.shape[0]:
+            raise InvalidLabels(f"table: index has {len(index)} names for {matrix.shape[0]} rows")
+        object.__setattr__(self, "values", matrix)
+        object.__setattr__(self, "label_names", None if names is None else tuple(names))
+        object.__setattr__(self, "index", index)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of labels."""
+        n, m = self.values.shape
+        return n, m
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def to_frame(self) -> Any:
+        """A pandas frame of the same numbers and names, with sparse columns if the table is sparse."""
+        try:
+            import pandas as pd
+        except ImportError as reason:
+            raise ImportError("to_frame needs pandas: pip install 'abstain[frames]'") from reason
+
+        make = pd.DataFrame.sparse.from_spmatrix if sparse.issparse(self.values) else pd.DataFrame
+        columns = None if self.label_names is None else pd.Index(self.label_names)
+        return make(self.values, index=self.index, columns=columns)
+
+    def __repr__(self) -> str:
+        n, m = self.shape
+        kind = f"{'sparse ' if sparse.issparse(self.values) else ''}{self.values.dtype}"
+        size = f"Table of {n} row{'' if n == 1 else 's'} × {m} label{'' if m == 1 else 's'} ({kind})"
+        labels = "" if self.label_names is None else f": {_some(self.label_names)}"
+        rows = "" if self.index is None or n == 0 else f"; rows {_some(self.index)}"
+        return size + labels + rows
+
+
+def _some(names: Any) -> str:
+    return ", ".join(repr(name) for name in names[:3]) + (", …" if len(names) > 3 else "")
+
+
+def _same_rows(ours: Any, theirs: Any) -> bool:
+    if hasattr(ours, "equals") and hasattr(theirs, "equals"):
+        return bool(ours.equals(theirs))
+    return list(ours) == list(theirs)
 
 
 def names_of(series: Any) -> tuple[Hashable, ...] | None:
@@ -73,6 +157,8 @@ def names_of(series: Any) -> tuple[Hashable, ...] | None:
 def read_matrix(table: Any, what: str, error: type[ValueError]) -> tuple[Matrix, Axes]:
     """Any table as a 2-D array of numbers or a CSR array with sorted, unique columns; a vector is one row."""
     axes = Axes()
+    if isinstance(table, Table):
+        return table.values, Axes(table.label_names, table.index, gaps=True)
     if sparse.issparse(table):
         return _read_sparse(table, what, error), axes
     if hasattr(table, "columns") and hasattr(table, "to_numpy"):
@@ -126,7 +212,7 @@ def _read_sparse(table: Any, what: str, error: type[ValueError]) -> sparse.csr_a
 def _read_frame(table: Any, what: str, error: type[ValueError]) -> tuple[NDArray[Any], Axes]:
     """The values of a pandas or polars frame, missing ones as NaN, and what its rows and columns are called."""
     library = type(table).__module__.partition(".")[0]
-    axes = Axes(tuple(table.columns), getattr(table, "index", None), library)
+    axes = Axes(tuple(table.columns), getattr(table, "index", None), library, gaps=True)
     if library not in ("pandas", "polars"):
         return table.to_numpy(), axes
     for j, name in enumerate(table.columns):

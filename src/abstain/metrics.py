@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain.alignment import Partial, aligned_blocks, require_same_table
+from abstain.alignment import Partial, aligned_blocks, read_truth, require_same_table
 from abstain.errors import InvalidLabels, InvalidLoss
 from abstain.losses import Loss, LossLike, as_loss
-from abstain.matrix import Axes, Matrix, read_matrix
+from abstain.matrix import Matrix
 from abstain.penalties import PenaltyLike, as_penalty
-from abstain.prediction import PartialPrediction, PartialRanking, require_codes
+from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.probabilities import Block, Probabilities
 
 __all__ = [
@@ -51,7 +51,7 @@ def generalized_loss(
     0.55
     """
     chosen, partial = as_loss(loss), _as_partial(prediction, as_loss(loss))
-    truth, axes = _read_truth(y_true)
+    truth, axes = read_truth(y_true)
     require_same_table(axes, truth, partial, "y_true")
 
     def realized(block: Block, y: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
@@ -179,17 +179,11 @@ def _as_partial(prediction: Any, loss: Loss) -> Partial:
     return PartialRanking(prediction) if loss.gives_rankings else PartialPrediction(prediction)
 
 
-def _read_truth(y_true: Any) -> tuple[Matrix, Axes]:
-    truth, axes = read_matrix(y_true, "y_true", InvalidLabels)
-    require_codes(truth, axes, (0, 1), "y_true", "the truth is 0 or 1")
-    return truth.astype(np.int8, copy=False), axes
-
-
 def _truth_and_labels(y_true: Any, prediction: Any) -> tuple[Matrix, PartialPrediction]:
     if isinstance(prediction, PartialRanking):
         raise InvalidLabels("a ranking answers no label; score it with generalized_loss and the rank loss")
     partial = prediction if isinstance(prediction, PartialPrediction) else PartialPrediction(prediction)
-    truth, axes = _read_truth(y_true)
+    truth, axes = read_truth(y_true)
     require_same_table(axes, truth, partial, "y_true")
     return truth, partial
 

@@ -31,7 +31,7 @@ class _Partial(ABC):
 
     def __init__(self, codes: Any, expected_loss: Any = None, label_names: Sequence[Hashable] | None = None) -> None:
         matrix, axes = read_matrix(codes, self.noun, InvalidLabels)
-        if axes.label_names is not None:  # what is missing in a frame is left open
+        if axes.gaps and not sparse.issparse(matrix):  # what is missing in a frame is left open
             matrix = np.where(np.isnan(matrix), ABSTAIN, matrix)
         if label_names is not None:
             axes = Axes(tuple(axes.names(matrix.shape[1], label_names)), axes.index, axes.library)

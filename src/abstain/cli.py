@@ -1,0 +1,73 @@
+"""The command line: each command parses, makes a library call, and prints."""
+
+from pathlib import Path
+
+import click
+
+from abstain import __version__
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, package_name="abstain")
+def main() -> None:
+    r"""Multi-label classification that knows when to stay silent.
+
+    Given any model's label probabilities, abstain answers the labels it is sure of and leaves the rest to a human:
+    optimally for the loss you care about and for what an abstention costs you.
+
+    \b
+    First steps:
+      abstain demo           learn from pictures of digits, and see what silence buys
+      abstain demo --help    what the demo can be told
+    """
+
+
+@main.command()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    default=Path("abstain-demo.png"),
+    show_default=True,
+    help="Where to write the figure; .png, .pdf or .svg.",
+)
+@click.option("--train", type=click.IntRange(100), default=3000, show_default=True, help="Pictures to learn from.")
+@click.option("--test", type=click.IntRange(50), default=2000, show_default=True, help="New pictures to be labelled.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws the pictures and the noise.")
+def demo(output: Path, train: int, test: int, seed: int) -> None:
+    r"""Learn which digits are in noisy pictures of two, and see what silence buys.
+
+    Two of scikit-learn's handwritten digits stand side by side in each picture, overlapping a little and with noise.
+    The labels are the digits present. A wrong label costs 1, a label left to a human costs c: the table shows, for each
+    c, the average loss per picture of answering everything, of asking about everything, and of abstaining where it
+    pays. Then come some pictures with what is answered and what is left open. Nothing is downloaded.
+
+    \b
+    Examples:
+      abstain demo
+      abstain demo --output silence.pdf --seed 7
+    """
+    from abstain import demo as example
+
+    if not output.parent.is_dir():
+        raise click.BadParameter(f"there is no folder {str(output.parent)!r}", param_hint="--output")
+    if output.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise click.BadParameter(f"{output.name!r} does not end in .png, .pdf or .svg", param_hint="--output")
+    click.echo(f"Learning from {train} pictures, looking at {test} others …\n")
+    result = example.run(train, test, seed)
+    outcomes = [result.outcome(cost) for cost in example.COSTS]
+    click.echo("        average loss per picture            labels      wrong among     errors")
+    click.echo("   c    answer all   ask all   abstain      left open   the answered    caught")
+    for o in outcomes:
+        click.echo(
+            f"{o.cost:5.2f}   {o.answer_all:9.3f}   {o.ask_all:8.3f}   {o.abstain:7.3f}   {o.left_open:12.1%}"
+            f"   {o.wrong_answers:12.2%}   {o.errors_caught:7.1%}"
+        )
+    click.echo(f"\nSome pictures at c = {example.SHOWN_COST:g}; what is neither yes nor open is answered no:\n")
+    click.echo(" picture   yes     ask a human   truth")
+    labels = result.decide(example.SHOWN_COST).labels
+    for i in result.interesting(example.SHOWN_COST, 8):
+        yes, ask, there = example.describe(labels[i], result.truth[i])
+        click.echo(f"{i:8}   {yes:5}   {ask:11}   {there}")
+    example.draw(result, outcomes, output)
+    click.echo(f"\nFigure: {output.resolve()}")

@@ -1,0 +1,187 @@
+"""Multi-label tables from MULAN's and MEKA's files: ARFF, and which of its attributes are labels."""
+
+import operator
+import os
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import Bunch
+
+from abstain.datasets.arff import Header, Source, broken, read_header, read_rows
+from abstain.datasets.columns import Columns, RowsSoFar
+from abstain.datasets.label_xml import candidates, read_label_names
+
+LARGE_FILE: Final = 20_000_000  # bytes; reading less takes no time worth showing
+
+
+def load_mulan(
+    arff: str | os.PathLike[str],
+    xml: str | os.PathLike[str] | None = None,
+    *,
+    labels: int | Iterable[str] | None = None,
+    as_frame: bool = False,
+    progress: bool | None = None,
+) -> Bunch:
+    r"""Instances × features and instances × labels from a MULAN or MEKA file.
+
+    The file may be dense or sparse ARFF, plain or compressed with gzip or bzip2. It is read in one pass, in little more
+    memory than the result takes.
+
+    Parameters
+    ----------
+    arff : path
+        The ARFF file.
+    xml : path, optional
+        MULAN's list of labels, matched by name.
+    labels : int or list of str, optional
+        The labels' names; or n for the first n attributes, −n for the last n, as MEKA's ``-C``. Without it the labels
+        are those of `xml`, of ``-C`` in the relation's name, or of a list beside the file: for ``yeast-train.arff.gz``
+        these are ``yeast-train.xml`` and ``yeast.xml``, also compressed; the first of these that there is.
+    as_frame : bool
+        Give pandas frames instead of arrays.
+    progress : bool, optional
+        Show how far the reading is; by default on a terminal, for large files.
+
+    Returns
+    -------
+    Bunch
+        ``data``, float64, is a CSR array if the file is sparse; missing values are NaN. ``target``, uint8, has its
+        labels in the order of the ARFF file. ``feature_names`` and ``target_names`` name the columns of both, and
+        ``relation`` the whole.
+
+        Nominal features are numbered in the order of their declaration, and ``categories`` has the values by feature;
+        but if all values are numbers, they stay what they are, and there are no categories. Dates are seconds since
+        1970-01-01, read as UTC. Text has no place in a matrix: ``strings`` has an array for each string attribute,
+        "" where it is missing.
+
+        In frames, nominal features are categorical, dates are dates, and text is among the features.
+
+    Raises
+    ------
+    InvalidDataset
+        If a file is broken; the message begins with its name and the line.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from abstain.datasets import load_mulan
+    >>> lines = "@relation 'weather: -C 2'", "@attribute umbrella {0,1}", "@attribute boots {0,1}"
+    >>> lines += "@attribute rain numeric", "@attribute sky {blue, grey}", "@data", "1,0,2.5,grey", "0,0,?,blue"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "weather.arff")
+    ...     _ = file.write_text("\n".join(lines))
+    ...     weather = load_mulan(file)
+    >>> weather.data
+    array([[2.5, 1. ],
+           [nan, 0. ]])
+    >>> weather.target
+    array([[1, 0],
+           [0, 0]], dtype=uint8)
+    >>> weather.target_names, weather.categories
+    (['umbrella', 'boots'], {'sky': ('blue', 'grey')})
+    """
+    from tqdm import tqdm
+
+    pd = _import_pandas() if as_frame else None
+    with Source(arff) as source:
+        header, blocks = read_header(source.name, source.blocks())
+        relation, count = _split_relation(header.relation)
+        columns = Columns(source.name, header, _find_labels(source, header, labels, xml, count))
+        table = RowsSoFar(columns)
+        disable = (None if source.size > LARGE_FILE else True) if progress is None else not progress
+        with tqdm(desc=source.name, total=source.size, unit="B", unit_scale=True, disable=disable) as bar:
+            for rows in read_rows(source.name, header, blocks):
+                table.append(rows)
+                bar.update(source.position - bar.n)
+            bar.update(source.position - bar.n)
+        if table.target.n_rows == 0:
+            raise broken(source.name, None, "there are no instances after @data")
+    bunch = table.bunch(relation)
+    return bunch if pd is None else _frames(bunch, columns, pd)
+
+
+def _split_relation(relation: str) -> tuple[str, int | None]:
+    """`Music: -C 6 -split 0.5` is the relation Music, and 6."""
+    option = re.search(r"(?<![^\s:])-C\s+([+-]?\d+)(?!\S)", relation)
+    if option is None:
+        return relation, None
+    return re.split(r"(?<![^\s:])-[A-Za-z]", relation, maxsplit=1)[0].rstrip(" \t:"), int(option[1])
+
+
+def _find_labels(source: Source, header: Header, labels: Any, xml: Any, count: int | None) -> list[int]:
+    """Which attributes are labels, from the first of the places that say so."""
+    if labels is not None:
+        if isinstance(labels, str | bytes | bool):
+            raise TypeError(f"labels is {labels!r}; expected a number or a list of names")
+        if isinstance(labels, Iterable):
+            return _by_name(header, list(labels), source.name, source.name)
+        count = operator.index(labels)
+        return _by_count(header, count, source.name, f"labels={count}")
+    if xml is None and count is not None:
+        return _by_count(header, count, source.name, f"-C {count} in the relation")
+    places = candidates(source.path) if xml is None else [Path(xml)]
+    found = [place for place in places if xml is not None or place.exists()]
+    if not found:
+        looked_for = ", ".join(place.name for place in places)
+        message = f"no -C in the relation and none of {looked_for} beside it; pass xml= or labels= to name the labels"
+        raise broken(source.name, None, message)
+    return _by_name(header, read_label_names(found[0]), found[0].name, source.name)
+
+
+def _by_count(header: Header, count: int, name: str, what: str) -> list[int]:
+    columns = range(len(header.attributes))
+    if not 0 < abs(count) <= len(columns):
+        raise broken(name, None, f"{what} is no number of labels among {len(columns)} attributes")
+    return list(columns[:count] if count > 0 else columns[count:])
+
+
+def _by_name(header: Header, names: list[Any], listed_in: str, arff: str) -> list[int]:
+    places = {attribute.name: j for j, attribute in enumerate(header.attributes)}
+    for name in names:
+        if name not in places:
+            closest = get_close_matches(str(name), places, n=1)
+            hint = f"; did you mean {closest[0]!r}?" if closest else ""
+            raise broken(listed_in, None, f"label {name!r} is not an attribute of {arff}{hint}")
+    if not names:
+        raise broken(listed_in, None, "the list of labels is empty")
+    return sorted({places[name] for name in names})
+
+
+def _import_pandas() -> ModuleType:
+    try:
+        import pandas as pd
+    except ImportError as reason:
+        raise ImportError("as_frame needs pandas: pip install 'abstain[frames]'") from reason
+    return pd
+
+
+def _frames(bunch: Bunch, columns: Columns, pd: Any) -> Bunch:
+    """The same with frames: nominal features as categories, dates as dates, and text among the features."""
+    frame_of = pd.DataFrame.sparse.from_spmatrix if sparse.issparse(bunch.data) else pd.DataFrame
+    numbers = frame_of(bunch.data)
+    series = {}
+    for j in np.flatnonzero(~columns.is_label):
+        attribute = columns.attributes[j]
+        if attribute.type == "string":
+            series[attribute.name] = pd.Series(bunch.strings[attribute.name], dtype="string")
+            continue
+        column = numbers[columns.place[j]]
+        if attribute.name in bunch.categories:
+            codes = np.nan_to_num(np.asarray(column, np.float64), nan=-1).astype(np.int64)
+            column = pd.Categorical.from_codes(codes, list(attribute.values))
+        elif attribute.type == "date":
+            milliseconds = np.round(np.asarray(column, np.float64) * 1000)
+            known = np.isfinite(milliseconds)
+            column = np.full(len(known), "NaT", "datetime64[ms]")
+            column[known] = milliseconds[known].astype("datetime64[ms]")
+        series[attribute.name] = column
+    bunch.data = pd.DataFrame(series, index=numbers.index)
+    bunch.target = pd.DataFrame(bunch.target, columns=bunch.target_names)
+    bunch.feature_names = list(bunch.data.columns)
+    return bunch

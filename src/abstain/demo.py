@@ -1,0 +1,133 @@
+"""What silence buys, on real data: which digits are in a noisy picture of two?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstain.classifier import AbstainingClassifier
+from abstain.datasets import load_digit_pairs
+from abstain.decision import risk_profile
+from abstain.metrics import abstention_rate, answered_error_rate, error_capture_rate, generalized_loss
+from abstain.prediction import ABSTAIN, PartialPrediction
+from abstain.profile import RiskProfile
+
+COSTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+SHOWN_COST = 0.1
+BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#767676"  # told apart by the colour-blind, too
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one cost leads to: average losses per picture, and rates."""
+
+    cost: float
+    answer_all: float
+    ask_all: float
+    abstain: float
+    left_open: float
+    wrong_answers: float
+    errors_caught: float
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A model that has learnt digit pairs, what it says of new ones, and what is in them."""
+
+    images: NDArray[np.float64]
+    truth: NDArray[np.uint8]
+    profile: RiskProfile
+    full: PartialPrediction
+
+    def decide(self, cost: float) -> PartialPrediction:
+        """The optimal partial prediction of the new pictures."""
+        prediction = self.profile.decide(cost)
+        assert isinstance(prediction, PartialPrediction)
+        return prediction
+
+    def outcome(self, cost: float) -> Outcome:
+        """What the optimal answers cost, beside answering everything and asking everything."""
+        partial, everything = self.decide(cost), np.full_like(self.truth, ABSTAIN, dtype=np.int8)
+        losses = [float(generalized_loss(self.truth, p, "hamming", cost)) for p in (self.full, everything, partial)]
+        return Outcome(
+            cost,
+            answer_all=losses[0],
+            ask_all=losses[1],
+            abstain=losses[2],
+            left_open=abstention_rate(partial),
+            wrong_answers=answered_error_rate(self.truth, partial),
+            errors_caught=error_capture_rate(self.truth, partial, self.full),
+        )
+
+    def interesting(self, cost: float, count: int) -> list[int]:
+        """Some pictures: an easy one, then ones with doubts, those where answering all would have been wrong first."""
+        partial = self.decide(cost)
+        n_errors = np.count_nonzero(self.full.labels != self.truth, axis=1)
+        easy = np.flatnonzero((partial.n_abstained == 0) & (n_errors == 0))[:1]
+        doubted = np.flatnonzero((partial.n_abstained > 0) & (partial.n_abstained <= 4))
+        order = np.argsort(n_errors[doubted] == 0, kind="stable")
+        return [*easy.tolist(), *doubted[order][: count - len(easy)].tolist()]
+
+
+def run(n_train: int = 3000, n_test: int = 2000, seed: int = 0) -> Demo:
+    """Learn from some digit pairs, and look at others, made of other digits."""
+    train = load_digit_pairs(n_train, random_state=seed)
+    test = load_digit_pairs(n_test, subset="test", random_state=seed + 1)
+    model = AbstainingClassifier(n_jobs=-1).fit(train.data, train.target)
+    profile = risk_profile(model.predict_proba(test.data), "hamming")
+    full = profile.decide(None)
+    assert isinstance(full, PartialPrediction)
+    return Demo(test.images, test.target, profile, full)
+
+
+def describe(labels: NDArray[np.int8], truth: NDArray[np.uint8]) -> tuple[str, str, str]:
+    """Which digits are answered with yes, which are left open, and which are there."""
+
+    def digits(which: NDArray[np.bool_]) -> str:
+        return " ".join(map(str, np.flatnonzero(which))) or "–"
+
+    return digits(labels == 1), digits(labels == ABSTAIN), digits(truth == 1)
+
+
+def draw(demo: Demo, outcomes: Sequence[Outcome], path: Path) -> None:
+    """The costs as curves, and some pictures with their answers."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as reason:
+        raise ImportError("the figure needs matplotlib: pip install 'abstain[plot]'") from reason
+
+    figure = Figure(figsize=(11, 5.4), layout="constrained")
+    sides: Any = figure.subfigures(1, 2, width_ratios=(1.15, 1))
+    loss, rate = sides[0].subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    costs = [o.cost for o in outcomes]
+    loss.plot(costs, [o.answer_all for o in outcomes], color=ORANGE, linestyle="--", label="answer everything")
+    loss.plot(costs, [o.ask_all for o in outcomes], color=GREY, linestyle=":", label="ask about everything")
+    loss.plot(costs, [o.abstain for o in outcomes], color=BLUE, marker="o", label="abstain where it pays")
+    loss.set(ylim=(0, 2.2 * outcomes[-1].answer_all), ylabel="average loss per picture")
+    loss.set_title("What silence buys", loc="left")
+    loss.legend(frameon=False)
+    rate.plot(costs, [100 * o.left_open for o in outcomes], color=BLUE, marker="o")
+    rate.set(
+        ylim=(0, None), xlabel="cost c of leaving a label to a human (a wrong label costs 1)", ylabel="left open, %"
+    )
+    for axes in (loss, rate):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.axvline(SHOWN_COST, color=GREY, linewidth=0.5)
+    _draw_pictures(sides[1], demo)
+    figure.savefig(path, dpi=150)
+
+
+def _draw_pictures(figure: Any, demo: Demo) -> None:
+    labels = demo.decide(SHOWN_COST).labels
+    figure.suptitle(f"At c = {SHOWN_COST:g}: yes, ask a human (?), and the truth", fontsize="medium")
+    places = figure.subplots(3, 2).ravel()
+    for axes, i in zip(places, demo.interesting(SHOWN_COST, len(places)), strict=True):
+        yes, ask, there = describe(labels[i], demo.truth[i])
+        axes.imshow(demo.images[i], cmap="gray_r", vmin=0, vmax=16)
+        axes.set_axis_off()
+        axes.set_title(f"yes {yes}", loc="left", color=GREEN, fontsize="small")
+        axes.set_title(f"? {ask}", color=ORANGE, fontsize="small")
+        axes.set_title(f"truth {there}", loc="right", color=GREY, fontsize="small")

@@ -1,0 +1,147 @@
+"""Any estimator, fitted to any target: what it cannot learn is set aside, what it says comes in one shape."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import (
+    BaseCrossValidator,
+    GridSearchCV,
+    KFold,
+    RandomizedSearchCV,
+    StratifiedKFold,
+    check_cv,
+)
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils.validation import _num_samples
+
+from abstain.errors import InvalidLabels
+from abstain.responses import label_probabilities, label_scores
+from abstain.targets import Target
+
+
+@dataclass(frozen=True)
+class LabelModel:
+    """A fitted estimator, and which labels its columns stand for. The others were constant in training."""
+
+    estimator: Any
+    columns: NDArray[np.intp]
+    frequencies: NDArray[np.float64]
+    """How often each label was relevant in training: 0 or 1 for those that were constant."""
+
+    def probabilities(self, X: Any) -> NDArray[np.float64]:
+        """P(label is relevant), n × m."""
+        return self._spread(X, label_probabilities, self.frequencies)
+
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """What calibration works on, n × m."""
+        return self._spread(X, label_scores, np.zeros(len(self.frequencies)))
+
+    def _spread(self, X: Any, ask: Any, elsewhere: NDArray[np.float64]) -> NDArray[np.float64]:
+        everything = np.tile(elsewhere, (_num_samples(X), 1))
+        if len(self.columns):
+            answers = ask(self.estimator, X)
+            if len(self.columns) == 1 and answers.shape[1] == 2:  # one label, learnt as a vector of classes 0 and 1
+                answers = answers[:, 1:]
+            if answers.shape[1] != len(self.columns):
+                raise InvalidLabels(
+                    f"{type(self.estimator).__name__} answers {answers.shape[1]} labels; "
+                    f"it was given {len(self.columns)} that are not constant"
+                )
+            everything[:, self.columns] = answers
+        return everything
+
+
+def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]) -> LabelModel:
+    """A clone of the estimator, fitted to the labels that are not constant."""
+    frequencies = target.labels.mean(axis=0)
+    if target.vector is not None:
+        model = clone(estimator)
+        model.fit(X, target.vector, **params)
+        present = np.flatnonzero(np.isin(target.classes, model.classes_))
+        return LabelModel(model, present, np.zeros(len(target.classes)))
+    learnt_before = isinstance(estimator, FrozenEstimator)
+    columns = np.flatnonzero((frequencies > 0) & (frequencies < 1) | learnt_before)
+    model = clone(estimator) if len(columns) == 1 or _takes_many_labels(estimator) else _label_by_label(estimator)
+    if len(columns) == 1:
+        model = _fit_one_label(model, X, target.labels[:, columns[0]], params)
+    elif len(columns) > 1:
+        model.fit(X, target.labels if len(columns) == len(frequencies) else target.labels[:, columns], **params)
+    return LabelModel(model, columns, frequencies)
+
+
+def _takes_many_labels(estimator: Any) -> bool:
+    if isinstance(estimator, GridSearchCV | RandomizedSearchCV):
+        return _takes_many_labels(estimator.estimator)
+    if not hasattr(estimator, "__sklearn_tags__"):  # not one of scikit-learn's: it has to know
+        return True
+    tags = get_tags(estimator)
+    return tags.target_tags.multi_output or (tags.classifier_tags is not None and tags.classifier_tags.multi_label)
+
+
+def _label_by_label(estimator: Any) -> Any:
+    """Binary relevance; one-vs-rest for a classifier that has nothing but a decision function."""
+    if hasattr(estimator, "predict_proba"):
+        return MultiOutputClassifier(clone(estimator))
+    return OneVsRestClassifier(clone(estimator))
+
+
+def _fit_one_label(model: Any, X: Any, y: NDArray[np.uint8], params: Mapping[str, Any]) -> Any:
+    """As a vector, which most classifiers want; those for several outputs refuse it and get a table of one column."""
+    try:
+        return model.fit(X, y, **params)
+    except (IndexError, ValueError):
+        return model.fit(X, y[:, np.newaxis], **params)
+
+
+def cross_fit(
+    estimator: Any,
+    X: Any,
+    target: Target,
+    folds: BaseCrossValidator,
+    *,
+    n_jobs: int | None,
+    params: Mapping[str, Any],
+    split_params: Mapping[str, Any],
+) -> NDArray[np.float64]:
+    """The score of each instance and label, by a model that has not seen the instance."""
+    (X,) = indexable(X)
+
+    def held_out(train: NDArray[np.intp], test: NDArray[np.intp]) -> NDArray[np.float64]:
+        part = Target(
+            target.labels[train], target.classes, vector=None if target.vector is None else target.vector[train]
+        )
+        some = {name: rows_of(value, train, len(target.labels)) for name, value in params.items()}
+        return fit_labels(estimator, _safe_indexing(X, train), part, some).scores(_safe_indexing(X, test))
+
+    y = target.labels if target.vector is None else target.vector
+    parts = list(folds.split(X, y, **split_params))
+    tested = np.sort(np.concatenate([test for _, test in parts]))
+    if not np.array_equal(tested, np.arange(len(y))):
+        raise ValueError(f"cv: {folds!r} does not hold out each instance once, as cross-fitting needs")
+    scores = np.empty(target.labels.shape)
+    answers = Parallel(n_jobs=n_jobs)(delayed(held_out)(train, test) for train, test in parts)
+    for (_, test), answer in zip(parts, answers, strict=True):
+        scores[test] = answer
+    return scores
+
+
+def folds_for(cv: Any, target: Target) -> BaseCrossValidator:
+    """A number of folds means shuffled ones, as files often come in order; stratified for a single target."""
+    if isinstance(cv, int | np.integer):
+        kind = KFold if target.vector is None else StratifiedKFold
+        return kind(int(cv), shuffle=True, random_state=0)
+    return check_cv(cv, target.vector, classifier=True)
+
+
+def rows_of(value: Any, rows: NDArray[np.intp], n: int) -> Any:
+    """The part of a fit parameter that belongs to some rows; parameters that are not per row stay whole."""
+    per_row = hasattr(value, "__len__") and not isinstance(value, str | dict) and len(value) == n
+    return _safe_indexing(value, rows) if per_row else value

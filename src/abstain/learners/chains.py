@@ -1,0 +1,62 @@
+"""An ensemble of chains in random orders."""
+
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.multioutput import ClassifierChain
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+
+class ChainEnsemble(ClassifierMixin, BaseEstimator):
+    """The mean of the probabilities of classifier chains, each with the labels in an order of its own.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Learns each label from the features and the labels before it.
+    n_chains : int, default=50
+    random_state : int, RandomState or None, default=None
+        Draws the orders.
+    n_jobs : int, default=None
+        Chains fitted at once.
+    """
+
+    def __init__(
+        self, estimator: Any, n_chains: int = 50, *, random_state: Any = None, n_jobs: int | None = None
+    ) -> None:
+        self.estimator = estimator
+        self.n_chains = n_chains
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, Y: Any, **params: Any) -> Self:
+        """Fit every chain to all labels."""
+        Y = np.asarray(Y)
+        random = check_random_state(self.random_state)
+        orders = [random.permutation(Y.shape[1]) for _ in range(self.n_chains)]
+        self.classes_ = [np.array([0, 1])] * Y.shape[1]
+        self.chains_ = Parallel(n_jobs=self.n_jobs)(
+            delayed(ClassifierChain(clone(self.estimator), order=order).fit)(X, Y, **params) for order in orders
+        )
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        tags.target_tags.single_output = False
+        tags.target_tags.multi_output = True
+        return tags
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The chains' mean, n × m."""
+        check_is_fitted(self)
+        answers = Parallel(n_jobs=self.n_jobs)(delayed(chain.predict_proba)(X) for chain in self.chains_)
+        return np.mean(answers, axis=0)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """The labels that are more probable than not."""
+        return (self.predict_proba(X) > 0.5).astype(np.int64)

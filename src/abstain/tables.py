@@ -1,0 +1,183 @@
+"""One door for tables in files: CSV, Parquet and npz, with the names of labels and rows.
+
+What is written is read back as it was: the numbers exactly, the names, and which labels are left open. A file is either
+written whole or not at all.
+"""
+
+import os
+import zipfile
+import zlib
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from abstain.errors import InvalidDataset
+from abstain.formats import FORMATS, Read, Write, counts, require_different
+from abstain.matrix import Matrix, Table, read_matrix
+from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
+
+__all__ = ["Table", "read_table", "write_table"]
+
+
+def read_table(path: str | os.PathLike[str], *, index: str | None = None, labels: Sequence[str] | None = None) -> Table:
+    """The table in a file, with the names of its labels and its rows.
+
+    Parameters
+    ----------
+    path : path
+        Its ending tells the format: ``.csv``, ``.csv.gz``, ``.parquet`` or ``.npz``. The first two need pyarrow. An npz
+        file may also come from `scipy.sparse.save_npz`, or from `numpy.savez` with one 2-D array.
+    index : str, optional
+        The column with the names of the rows. By default it is the first column if that holds text or is called "id",
+        "index" or nothing, or the one that pandas has written. Row names 0, 1, 2 … are none.
+    labels : sequence of str, optional
+        The columns to take, in this order; others may hold anything. By default all. Columns called 0, 1, 2 … are
+        labels without names.
+
+    Returns
+    -------
+    Table
+        Empty cells are NaN: `PartialPrediction` takes them for labels left open.
+
+    Raises
+    ------
+    InvalidDataset
+        It names the file, and where in it which text is not a number.
+
+    Examples
+    --------
+    >>> import abstain, tempfile
+    >>> from pathlib import Path
+    >>> from abstain.tables import Table, read_table, write_table
+    >>> prediction = abstain.decide(Table([[0.97, 0.55], [0.3, 0.04]], ["sky", "sea"], ["a", "b"]), penalty=0.2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(prediction, Path(folder) / "answers.csv")
+    ...     print((Path(folder) / "answers.csv").read_text())
+    ...     table = read_table(Path(folder) / "answers.csv")
+    "id","sky","sea"
+    "a",1,
+    "b",,0
+    >>> table
+    Table of 2 rows × 2 labels (float64): 'sky', 'sea'; rows 'a', 'b'
+    >>> abstain.PartialPrediction(table)
+    PartialPrediction of 2 instances × 2 labels: 50.0% abstained
+       sky  sea
+    a    1    ?
+    b    ?    0
+    """
+    file = Path(path)
+    read = _format_of(file)[0]
+    if not file.is_file():
+        raise InvalidDataset(f"{file}: there is no such file")
+    with _said_of(file):
+        values, names, rows = read(file, index, None if labels is None else list(labels))
+    matrix, _ = read_matrix(values, str(file), InvalidDataset)
+    counted = names is None or list(names) == [str(j) for j in range(len(names))]
+    return Table(matrix, None if counted or names is None else tuple(names), rows)
+
+
+def write_table(table: Any, path: str | os.PathLike[str]) -> None:
+    """Write a table to a file, whole or not at all.
+
+    Parameters
+    ----------
+    table : n × m table, PartialPrediction or PartialRanking
+        Labels left open become empty cells, in npz −1. The names of labels and rows are written as text, row names that
+        are whole numbers as such. What is sparse stays so in npz, and is filled with zeros in the other formats.
+    path : path
+        Its ending tells the format, as for `read_table`. CSV keeps each number but not its type: it is read back as a
+        whole number or in double precision.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from scipy import sparse
+    >>> from abstain.tables import read_table, write_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(sparse.random_array((1000, 50), density=0.01, rng=0), Path(folder) / "p.npz")
+    ...     read_table(Path(folder) / "p.npz")
+    Table of 1000 rows × 50 labels (sparse float64)
+    """
+    file = Path(path)
+    write = _format_of(file)[1]
+    if isinstance(table, PartialPrediction | PartialRanking):
+        codes, axes = table.codes, table.axes
+        if sparse.issparse(codes) and isinstance(table, PartialRanking):
+            codes = table._corner(*table.shape)  # what a sparse ranking does not store has a position all the same
+        left_open = codes == ABSTAIN
+    else:
+        codes, axes = read_matrix(table, "table", InvalidDataset)
+        left_open = None
+    names, rows = _label_names(axes.label_names, file), _row_names(axes.index, file)
+    with _replacing(file) as target:
+        write(target, _native(codes), names, rows, left_open)
+
+
+def _format_of(file: Path) -> tuple[Read, Write]:
+    for suffix, pair in FORMATS.items():
+        if file.name.lower().endswith(suffix):
+            return pair
+    raise InvalidDataset(f"{file}: unknown kind of file; expected a name that ends in {', '.join(FORMATS)}")
+
+
+@contextmanager
+def _said_of(file: Path) -> Iterator[None]:
+    """What goes wrong in a reader is said of the file."""
+    try:
+        yield
+    except InvalidDataset as reason:
+        raise InvalidDataset(f"{file}: {reason}") from reason.__cause__
+    except (OSError, EOFError, ValueError, KeyError, zlib.error, zipfile.BadZipFile, NotImplementedError) as reason:
+        raise InvalidDataset(f"{file}: cannot be read ({str(reason) or type(reason).__name__})") from reason
+
+
+@contextmanager
+def _replacing(file: Path) -> Iterator[IO[bytes]]:
+    """A new file beside the old one, which takes its place only if all went well."""
+    draft = file.with_name(f".{file.name}.{uuid4().hex}.part")
+    try:
+        with draft.open("xb") as target:
+            yield target
+        draft.replace(file)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _native(values: Matrix) -> Matrix:
+    """The same numbers in a type that every format has."""
+    if values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8):
+        return values.astype(np.float32 if values.dtype.itemsize == 2 else np.float64)
+    return values.astype(values.dtype.newbyteorder("="), copy=False)
+
+
+def _label_names(names: tuple[Hashable, ...] | None, file: Path) -> list[str] | None:
+    """The names as text; None if they just count."""
+    if names is None or counts(names):
+        return None
+    texts = [_text(name, file) for name in names]
+    with _said_of(file):
+        require_different(texts)
+    return texts
+
+
+def _row_names(index: Any, file: Path) -> NDArray[Any] | None:
+    """The names as whole numbers or as text; None if they just count."""
+    if index is None or counts(index):
+        return None
+    if all(isinstance(name, int | np.integer) and not isinstance(name, bool) for name in index):
+        return np.array(list(index), dtype=np.int64)
+    return np.array([_text(name, file) for name in index], dtype=np.str_)
+
+
+def _text(name: Hashable, file: Path) -> str:
+    text = str(name)
+    if "\0" in text or text != text.encode(errors="ignore").decode():  # a lone surrogate has no bytes
+        raise InvalidDataset(f"{file}: the name {text!r} cannot be written as text")
+    return text

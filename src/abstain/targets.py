@@ -1,0 +1,67 @@
+"""The door for what is to be learnt: a table of labels, or a vector of classes."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
+
+from abstain.errors import InvalidLabels
+from abstain.matrix import read_matrix
+from abstain.prediction import require_codes
+
+
+@dataclass(frozen=True)
+class Target:
+    """Labels as 0 and 1, n × m. Of a single target the labels are its classes, and each row has one 1."""
+
+    labels: NDArray[np.uint8]
+    classes: NDArray[Any]
+    label_names: tuple[Hashable, ...] | None = None
+    dtype: np.dtype[Any] = np.dtype(np.int8)  # noqa: RUF009
+    """What the labels were given as, and predictions are to be given back as."""
+    vector: NDArray[Any] | None = None
+    """A single target as it was given; None for a table of labels."""
+
+
+def read_target(y: Any, classes: NDArray[Any] | None = None) -> Target:
+    """A table of 0 and 1 (array, frame, sparse), or a vector of classes; those given, or those it has."""
+    if y is None:
+        raise InvalidLabels("this classifier requires y to be passed, but the target y is None")
+    if not (sparse.issparse(y) or hasattr(y, "columns")):
+        y = check_array(y, ensure_2d=False, allow_nd=True, dtype=None, input_name="y", ensure_min_samples=0)
+    if getattr(y, "ndim", 2) == 1 or (not sparse.issparse(y) and _is_column_of_classes(y)):
+        return _read_vector(np.asarray(y).ravel(), classes)
+    matrix, axes = read_matrix(y, "y", InvalidLabels)
+    require_codes(matrix, axes, (0, 1), "y", "a label is 0 or 1")
+    labels = matrix.toarray() if sparse.issparse(matrix) else matrix
+    names = axes.names(labels.shape[1])
+    return Target(labels.astype(np.uint8), _as_vector(names), axes.label_names, matrix.dtype)
+
+
+def _is_column_of_classes(y: Any) -> bool:
+    return bool(np.shape(y)[1:] == (1,) and not np.isin(np.asarray(y), (0, 1)).all())
+
+
+def _read_vector(vector: NDArray[Any], classes: NDArray[Any] | None) -> Target:
+    check_classification_targets(vector)
+    known = np.unique(vector) if classes is None else classes
+    codes = np.searchsorted(known, vector).clip(max=len(known) - 1)
+    strange = np.flatnonzero(known[codes] != vector)
+    if len(strange):
+        i = int(strange[0])
+        raise InvalidLabels(f"y: row {i} is {vector[i]!r}; the classes are {known.tolist()}")
+    return Target(np.eye(len(known), dtype=np.uint8)[codes], known, vector=vector)
+
+
+def _as_vector(names: list[Hashable]) -> NDArray[Any]:
+    """One entry per name, whatever the names are (tuples too)."""
+    if all(isinstance(name, int | str) for name in names) and len({type(name) for name in names}) == 1:
+        return np.array(names)
+    vector = np.empty(len(names), dtype=object)
+    vector[:] = names
+    return vector
