@@ -108,6 +108,11 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_consistent_length(X, target.labels)
         estimator, routed = self._estimator(), self._route(params)
         method = self.calibration or (None if self.estimator is not None else "sigmoid")
+        if method is None and not hasattr(estimator, "predict_proba"):
+            raise ValueError(
+                f"{type(estimator).__name__} has no predict_proba; calibration='sigmoid' or 'isotonic' makes "
+                "probabilities of its decision function"
+            )
         model = fit_labels(estimator, X, target, routed.estimator.fit)
         self._calibrators = None
         if method is not None:
@@ -122,8 +127,8 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
             weights = routed.estimator.fit.get("sample_weight")
             self._calibrators = fit_calibrators(scores, target.labels, method, weights)
-        self._model, self._label_names, self._label_type = model, target.label_names, target.dtype
-        self._is_single = target.vector is not None
+        self._model, self._label_type, self._is_single = model, target.dtype, target.vector is not None
+        self._label_names = tuple(target.classes.tolist()) if self._is_single else target.label_names
         self.estimator_, self.classes_ = model.estimator, target.classes
         return self
 
@@ -169,7 +174,9 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The negative generalised loss of `decide`, on average: higher is better."""
-        return AbstentionScorer(self.loss, self.penalty).score(self, X, y, sample_weight)
+        check_is_fitted(self)
+        target = read_target(y, self.classes_ if self._is_single else None)
+        return AbstentionScorer(self.loss, self.penalty).score_of(self.decide(X), target, sample_weight)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Who is to be given which of fit's further parameters."""

@@ -93,7 +93,7 @@ def _label_by_label(estimator: Any) -> Any:
     return OneVsRestClassifier(clone(estimator))
 
 
-def _fit_one_label(model: Any, X: Any, y: NDArray[np.uint8], params: Mapping[str, Any]) -> Any:
+def _fit_one_label(model: Any, X: Any, y: NDArray[np.int8], params: Mapping[str, Any]) -> Any:
     """As a vector, which most classifiers want; those for several outputs refuse it and get a table of one column."""
     try:
         return model.fit(X, y, **params)

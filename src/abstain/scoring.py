@@ -10,8 +10,9 @@ from abstain.losses import LossLike, as_loss
 from abstain.matrix import Table
 from abstain.metrics import generalized_loss
 from abstain.penalties import PenaltyLike, as_penalty
+from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.responses import label_probabilities
-from abstain.targets import read_target
+from abstain.targets import Target, read_target
 
 
 class AbstentionScorer(BaseEstimator):
@@ -30,11 +31,15 @@ class AbstentionScorer(BaseEstimator):
         target = read_target(y, getattr(estimator, "classes_", None) if np.ndim(y) == 1 else None)
         if probabilities.shape[1] == 2 and target.labels.shape[1] == 1:  # one label, learnt as a vector of 0 and 1
             probabilities = probabilities[:, 1:]
-        prediction = decide(Table(probabilities, target.label_names), self.loss, self.penalty)
-        losses = generalized_loss(target.labels, prediction, self.loss, self.penalty, average=False)
-        return -float(np.average(losses, weights=sample_weight))
+        return self.score_of(decide(probabilities, self.loss, self.penalty), target, sample_weight)
 
     __call__ = score
+
+    def score_of(self, prediction: PartialPrediction | PartialRanking, target: Target, sample_weight: Any) -> float:
+        """The score of a prediction that is already there."""
+        truth = Table(target.labels, target.label_names)
+        losses = generalized_loss(truth, prediction, self.loss, self.penalty, average=False)
+        return -float(np.average(losses, weights=sample_weight))
 
 
 def make_abstention_scorer(loss: LossLike = "hamming", penalty: PenaltyLike = 0.1) -> AbstentionScorer:

@@ -19,7 +19,7 @@ from abstain.prediction import require_codes
 class Target:
     """Labels as 0 and 1, n × m. Of a single target the labels are its classes, and each row has one 1."""
 
-    labels: NDArray[np.uint8]
+    labels: NDArray[np.int8]  # signed, as some classifiers make −1 of 0
     classes: NDArray[Any]
     label_names: tuple[Hashable, ...] | None = None
     dtype: np.dtype[Any] = np.dtype(np.int8)  # noqa: RUF009
@@ -34,13 +34,15 @@ def read_target(y: Any, classes: NDArray[Any] | None = None) -> Target:
         raise InvalidLabels("this classifier requires y to be passed, but the target y is None")
     if not (sparse.issparse(y) or hasattr(y, "columns")):
         y = check_array(y, ensure_2d=False, allow_nd=True, dtype=None, input_name="y", ensure_min_samples=0)
+    if np.shape(y)[0] == 0:
+        raise InvalidLabels("y has no rows: there is nothing to learn from 0 sample(s)")
     if getattr(y, "ndim", 2) == 1 or (not sparse.issparse(y) and _is_column_of_classes(y)):
         return _read_vector(np.asarray(y).ravel(), classes)
     matrix, axes = read_matrix(y, "y", InvalidLabels)
     require_codes(matrix, axes, (0, 1), "y", "a label is 0 or 1")
     labels = matrix.toarray() if sparse.issparse(matrix) else matrix
     names = axes.names(labels.shape[1])
-    return Target(labels.astype(np.uint8), _as_vector(names), axes.label_names, matrix.dtype)
+    return Target(labels.astype(np.int8), _as_vector(names), axes.label_names, matrix.dtype)
 
 
 def _is_column_of_classes(y: Any) -> bool:
@@ -54,8 +56,8 @@ def _read_vector(vector: NDArray[Any], classes: NDArray[Any] | None) -> Target:
     strange = np.flatnonzero(known[codes] != vector)
     if len(strange):
         i = int(strange[0])
-        raise InvalidLabels(f"y: row {i} is {vector[i]!r}; the classes are {known.tolist()}")
-    return Target(np.eye(len(known), dtype=np.uint8)[codes], known, vector=vector)
+        raise InvalidLabels(f"y: row {i} is {vector[i : i + 1].tolist()[0]!r}; the classes are {known.tolist()}")
+    return Target(np.eye(len(known), dtype=np.int8)[codes], known, vector=vector)
 
 
 def _as_vector(names: list[Hashable]) -> NDArray[Any]:

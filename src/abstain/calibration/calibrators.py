@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.frozen import FrozenEstimator
 
 METHODS = ("sigmoid", "isotonic")
 
@@ -20,7 +19,7 @@ class _Scores(ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         return self
 
     def decision_function(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -49,7 +48,7 @@ class Calibrators:
 
 def fit_calibrators(
     scores: NDArray[np.float64],
-    labels: NDArray[np.uint8],
+    labels: NDArray[np.int8],
     method: str,
     sample_weight: NDArray[np.float64] | None = None,
 ) -> Calibrators:
@@ -60,9 +59,7 @@ def fit_calibrators(
         if labels[:, j].min() == labels[:, j].max():
             return None
         # The scores are given, so that there is nothing to split.
-        calibrator = CalibratedClassifierCV(
-            FrozenEstimator(_Scores()), method=method, cv=[(everything, everything)], ensemble=False
-        )
+        calibrator = CalibratedClassifierCV(_Scores(), method=method, cv=[(everything, everything)], ensemble=False)
         return calibrator.fit(scores[:, [j]], labels[:, j], sample_weight=sample_weight)
 
     return Calibrators(tuple(fit(j) for j in range(labels.shape[1])), labels.mean(axis=0))

@@ -65,8 +65,8 @@ def make(name: str, *, random_state: Any = 0, n_jobs: int | None = None) -> Any:
     """
     if name not in NAMES:
         close = get_close_matches(str(name), NAMES, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"there is no learner {name!r}{hint} There are {', '.join(NAMES)}.")
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise ValueError(f"there is no learner {name!r}; {hint}There are {', '.join(NAMES)}")
     strategy, _, base = name.partition("-")
     learner = STRATEGIES[strategy](BASES[base](), random_state, n_jobs)
     return make_pipeline(NystroemMap(random_state=random_state), learner) if "nystroem" in base else learner

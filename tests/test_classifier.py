@@ -1,0 +1,325 @@
+"""The estimator: scikit-learn's own checks, every shape of predict_proba, every kind of target."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import make_classification, make_multilabel_classification
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, cross_validate
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import abstain
+from abstain import AbstainingClassifier
+from abstain.metrics import generalized_loss
+
+X, Y = make_multilabel_classification(n_samples=240, n_classes=4, n_labels=2, random_state=1)
+X, Y = X.astype(float), Y.astype(np.int64)
+for table in (X, Y):
+    table.flags.writeable = False
+TRAIN, TEST = slice(0, 160), slice(160, None)
+HAS_ZERO_ROWS = (Y[TRAIN].sum(axis=1) == 0).any()
+
+# Whatever people wrap. Each gives its probabilities in its own way.
+ESTIMATORS = {
+    "a single target": LogisticRegression(),
+    "a single target, other": GaussianNB(),
+    "multi-output": MultiOutputClassifier(LogisticRegression()),
+    "calibrated in multi-output": MultiOutputClassifier(CalibratedClassifierCV(LogisticRegression(), cv=2)),
+    "boosting in multi-output": MultiOutputClassifier(HistGradientBoostingClassifier(max_iter=5)),
+    "one-vs-rest": OneVsRestClassifier(LogisticRegression()),
+    "chain": ClassifierChain(LogisticRegression()),
+    "network": MLPClassifier(max_iter=300, tol=1e-2, random_state=0),
+    "forest": RandomForestClassifier(n_estimators=15, random_state=0),
+    "extra trees": ExtraTreesClassifier(n_estimators=15, random_state=0),
+    "tree": DecisionTreeClassifier(max_depth=3, random_state=0),
+    "neighbours": KNeighborsClassifier(),
+    "prior": DummyClassifier(),
+    "pipeline": make_pipeline(StandardScaler(), OneVsRestClassifier(LogisticRegression())),
+    "search": GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [3, 9]}, cv=2),
+    "search in one-vs-rest": GridSearchCV(OneVsRestClassifier(LogisticRegression()), {"estimator__C": [0.1, 1]}, cv=2),
+}
+
+
+@parametrize_with_checks(
+    [
+        AbstainingClassifier(),
+        AbstainingClassifier(LogisticRegression()),
+        AbstainingClassifier(LogisticRegression(), calibration="sigmoid", cv=3),
+        AbstainingClassifier(KNeighborsClassifier(), calibration="isotonic", cv=KFold(3)),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def expected_columns(estimator, y):
+    """The probabilities the slow way: the fitted estimator's own answer, taken apart label by label."""
+    fitted = clone(estimator)
+    if isinstance(estimator, LogisticRegression | GaussianNB):
+        return np.column_stack([clone(estimator).fit(X[TRAIN], c).predict_proba(X[TEST])[:, 1] for c in y[TRAIN].T])
+    answer = fitted.fit(X[TRAIN], y[TRAIN]).predict_proba(X[TEST])
+    return np.column_stack([p[:, 1] for p in answer]) if isinstance(answer, list) else answer
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_probabilities_come_in_one_shape(name):
+    assert HAS_ZERO_ROWS
+    model = AbstainingClassifier(ESTIMATORS[name]).fit(X[TRAIN], Y[TRAIN])
+    probabilities = model.predict_proba(X[TEST])
+    assert probabilities.shape == (80, 4)
+    assert probabilities.dtype == np.float64
+    np.testing.assert_allclose(probabilities, expected_columns(ESTIMATORS[name], Y))
+    np.testing.assert_array_equal(model.classes_, [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("calibration", [None, "sigmoid", "isotonic"])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_constant_labels_are_set_aside(name, calibration):
+    constant = np.column_stack([np.zeros(240, int), Y[:, 0], np.ones(240, int), Y[:, 1]])
+    model = AbstainingClassifier(ESTIMATORS[name], calibration=calibration, cv=2).fit(X[TRAIN], constant[TRAIN])
+    probabilities = model.predict_proba(X[TEST])
+    assert (probabilities[:, 0] == 0).all()
+    assert (probabilities[:, 2] == 1).all()
+    others = AbstainingClassifier(ESTIMATORS[name], calibration=calibration, cv=2).fit(X[TRAIN], Y[TRAIN, :2])
+    np.testing.assert_allclose(probabilities[:, [1, 3]], others.predict_proba(X[TEST]))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_one_label(name):
+    model = AbstainingClassifier(ESTIMATORS[name]).fit(X[TRAIN], Y[TRAIN, :1])
+    probabilities = model.predict_proba(X[TEST])
+    assert probabilities.shape == (80, 1)
+    assert model.predict(X[TEST]).shape == (80, 1)
+    assert np.mean(model.predict(X[TEST]) == Y[TEST, :1]) > 0.5
+    assert model.decide(X[TEST]).shape == (80, 1)
+
+
+def test_nothing_but_constant_labels():
+    model = AbstainingClassifier(LogisticRegression()).fit(X, np.tile([0, 1], (240, 1)))
+    np.testing.assert_array_equal(model.predict_proba(X[:2]), [[0.0, 1.0], [0.0, 1.0]])
+
+
+def test_a_label_without_examples_in_a_fold():
+    rare = Y.copy()
+    rare[:, 0] = 0
+    rare[7, 0] = 1
+    for method in ("sigmoid", "isotonic"):
+        model = AbstainingClassifier(LogisticRegression(), calibration=method).fit(X, rare)
+        assert np.isfinite(model.predict_proba(X)).all()
+        assert model.predict_proba(X)[:, 0].mean() < 0.05
+
+
+def test_fitted_models():
+    fitted = make_pipeline(StandardScaler(), RandomForestClassifier(random_state=0)).fit(X[TRAIN], Y[TRAIN])
+    frozen = AbstainingClassifier(FrozenEstimator(fitted)).fit(X[TEST], np.zeros_like(Y[TEST]))
+    np.testing.assert_allclose(frozen.predict_proba(X[TEST]), abstain.label_probabilities(fitted, X[TEST]))
+    calibrated = AbstainingClassifier(FrozenEstimator(fitted), calibration="sigmoid").fit(X[TEST], Y[TEST])
+    assert not np.allclose(calibrated.predict_proba(X), frozen.predict_proba(X))
+
+
+@pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
+def test_calibration_is_that_of_scikit_learn(calibration):
+    """Label by label with CalibratedClassifierCV on the same folds; log-odds are logistic regression's own scores."""
+    folds = KFold(4, shuffle=True, random_state=3)
+    base = make_pipeline(StandardScaler(), LogisticRegression(C=0.05))
+    model = AbstainingClassifier(base, calibration=calibration, cv=folds).fit(X[TRAIN], Y[TRAIN])
+    expected = []
+    for y in Y[TRAIN].T:
+        slow = CalibratedClassifierCV(base, method=calibration, cv=folds, ensemble=False).fit(X[TRAIN], y)
+        expected.append(slow.predict_proba(X[TEST])[:, 1])
+    np.testing.assert_allclose(model.predict_proba(X[TEST]), np.column_stack(expected), atol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", [LinearSVC(), RidgeClassifier(), OneVsRestClassifier(LinearSVC())])
+def test_a_decision_function_will_do_if_it_is_calibrated(estimator):
+    with pytest.raises(ValueError, match=r"no predict_proba; calibration='sigmoid'"):
+        AbstainingClassifier(estimator).fit(X, Y)
+    model = AbstainingClassifier(estimator, calibration="sigmoid").fit(X[TRAIN], Y[TRAIN])
+    probabilities = model.predict_proba(X[TEST])
+    assert ((probabilities > 0) & (probabilities < 1)).all()
+    assert np.mean((probabilities > 0.5) == Y[TEST]) > 0.7
+
+
+def test_names_of_labels_features_and_rows_are_kept():
+    frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(X.shape[1])], index=[f"row {i}" for i in range(240)])
+    labels = pd.DataFrame(Y, columns=["sky", "sea", "sun", "sand"], index=frame.index)
+    model = AbstainingClassifier(LogisticRegression(), penalty=0.2).fit(frame[TRAIN], labels[TRAIN])
+    assert model.feature_names_in_.tolist() == frame.columns.tolist()
+    assert model.classes_.tolist() == ["sky", "sea", "sun", "sand"]
+    answers = model.decide(frame[TEST]).to_frame()
+    assert answers.columns.tolist() == ["sky", "sea", "sun", "sand"]
+    assert answers.index.equals(frame.index[TEST])
+    assert model.score(frame[TEST], labels[TEST]) == model.score(frame[TEST], Y[TEST])
+    with pytest.raises(abstain.InvalidLabels, match="another order"):
+        model.score(frame[TEST], labels[TEST][["sea", "sky", "sun", "sand"]])
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[TEST].rename(columns={"f0": "g"}))
+
+
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix, pd.DataFrame, np.asfortranarray, list])
+def test_any_container_of_labels(container):
+    given = [row.tolist() for row in Y] if container is list else container(Y)
+    model = AbstainingClassifier(LogisticRegression()).fit(X, given)
+    plain = AbstainingClassifier(LogisticRegression()).fit(X, Y)
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    assert model.score(X, given) == plain.score(X, Y)
+
+
+def test_sparse_features():
+    for estimator in (None, LogisticRegression(), OneVsRestClassifier(LogisticRegression())):
+        dense = AbstainingClassifier(estimator, calibration="sigmoid").fit(X, Y).predict_proba(X)
+        thin = AbstainingClassifier(estimator, calibration="sigmoid").fit(sparse.csr_matrix(X), Y)
+        np.testing.assert_allclose(thin.predict_proba(sparse.csr_matrix(X)), dense, atol=1e-3)
+
+
+def test_text_goes_through_a_pipeline():
+    texts = ["sun and sea", "sea and sand", "grey sky", "sun in the sky"] * 5
+    labels = [[1, 1], [0, 1], [0, 0], [1, 0]] * 5
+    estimator = make_pipeline(CountVectorizer(), OneVsRestClassifier(LogisticRegression()))
+    model = AbstainingClassifier(estimator, calibration="sigmoid").fit(texts, labels)
+    assert model.predict(["sun", "sea"]).tolist() == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize("loss", ["hamming", "f1", "jaccard", "subset", "rank"])
+def test_decide_predict_and_score_are_the_library_s(loss):
+    model = AbstainingClassifier(LogisticRegression(), loss=loss, penalty=0.05).fit(X[TRAIN], Y[TRAIN])
+    probabilities = model.predict_proba(X[TEST])
+    direct = abstain.decide(probabilities, loss, 0.05)
+    np.testing.assert_array_equal(model.decide(X[TEST]).codes, direct.codes)
+    np.testing.assert_array_equal(model.predict(X[TEST]), abstain.decide(probabilities, loss, None).codes)
+    assert model.score(X[TEST], Y[TEST]) == -generalized_loss(Y[TEST], direct, loss, 0.05)
+    other = model.decide(X[TEST], loss="hamming", penalty=abstain.Concave(0.3))
+    np.testing.assert_array_equal(other.codes, abstain.decide(probabilities, "hamming", abstain.Concave(0.3)).codes)
+
+
+def test_changing_the_penalty_never_fits_again():
+    model = AbstainingClassifier(LogisticRegression(), penalty=0.05).fit(X[TRAIN], Y[TRAIN])
+    before = model.estimator_
+    few, many = model.decide(X[TEST], penalty=0.4), model.decide(X[TEST])
+    assert many.n_abstained.sum() > few.n_abstained.sum()
+    np.testing.assert_array_equal(model.set_params(penalty=0.4).decide(X[TEST]).labels, few.labels)
+    assert model.estimator_ is before
+
+
+def test_a_single_target_has_its_classes_as_labels():
+    features, classes = make_classification(300, n_classes=3, n_informative=5, random_state=0)
+    names = np.array(["ham", "eggs", "spam"])[classes]
+    for calibration in (None, "sigmoid", "isotonic"):
+        model = AbstainingClassifier(LogisticRegression(), calibration=calibration).fit(features, names)
+        probabilities = model.predict_proba(features)
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+        assert model.classes_.tolist() == ["eggs", "ham", "spam"]
+        assert np.mean(model.predict(features) == names) > 0.6
+        partial = model.decide(features)
+        assert partial.label_names == ("eggs", "ham", "spam")
+        one_hot = (names[:, np.newaxis] == model.classes_).astype(int)
+        assert model.score(features, names) == -generalized_loss(one_hot, partial.labels, "hamming", 0.1)
+    with pytest.raises(abstain.InvalidLabels, match=r"row 0 is 'tofu'"):
+        model.score(features, np.where(np.arange(300) == 0, "tofu", names))
+
+
+def test_weights_reach_the_estimator_and_the_calibration():
+    weights = np.random.default_rng(0).integers(1, 4, 160)
+    twice = np.repeat(np.arange(160), weights)
+    base = MultiOutputClassifier(LogisticRegression(tol=1e-8, max_iter=1000))
+    weighted = AbstainingClassifier(base).fit(X[TRAIN], Y[TRAIN], sample_weight=weights)
+    repeated = AbstainingClassifier(base).fit(X[twice], Y[twice])
+    np.testing.assert_allclose(weighted.predict_proba(X[TEST]), repeated.predict_proba(X[TEST]), atol=1e-4)
+
+    fitted = FrozenEstimator(base.fit(X[TEST], Y[TEST]))
+    frozen = AbstainingClassifier(fitted, calibration="isotonic")
+    by_weight = frozen.fit(X[TRAIN], Y[TRAIN], sample_weight=weights).predict_proba(X[TEST])
+    by_repeating = frozen.fit(X[twice], Y[twice]).predict_proba(X[TEST])
+    np.testing.assert_allclose(by_weight, by_repeating, atol=1e-6)
+
+
+def test_metadata_is_routed():
+    weights, groups = np.linspace(0.5, 2, 160), np.arange(160) // 8
+    base = LogisticRegression()
+    plain = AbstainingClassifier(base).fit(X[TRAIN], Y[TRAIN], sample_weight=weights)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asked = AbstainingClassifier(LogisticRegression().set_fit_request(sample_weight=True))
+        routed = asked.fit(X[TRAIN], Y[TRAIN], sample_weight=weights)
+        np.testing.assert_allclose(routed.predict_proba(X), plain.predict_proba(X))
+        with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
+            AbstainingClassifier(LogisticRegression()).fit(X[TRAIN], Y[TRAIN], sample_weight=weights)
+        grouped = AbstainingClassifier(base, calibration="sigmoid", cv=GroupKFold(4))
+        assert grouped.fit(X[TRAIN], Y[TRAIN], groups=groups).predict_proba(X).shape == (240, 4)
+        scored = cross_validate(
+            asked.set_score_request(sample_weight=True), X[TRAIN], Y[TRAIN], params={"sample_weight": weights}, cv=2
+        )
+        assert np.isfinite(scored["test_score"]).all()
+
+
+def test_the_score_can_be_weighted():
+    model = AbstainingClassifier(LogisticRegression()).fit(X[TRAIN], Y[TRAIN])
+    weights = np.arange(1.0, 81.0)
+    each = generalized_loss(Y[TEST], model.decide(X[TEST]), "hamming", 0.1, average=False)
+    assert model.score(X[TEST], Y[TEST], sample_weight=weights) == pytest.approx(-np.average(each, weights=weights))
+
+
+def test_it_works_inside_scikit_learn():
+    model = AbstainingClassifier(make_pipeline(StandardScaler(), OneVsRestClassifier(LogisticRegression())))
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), model),
+        {"abstainingclassifier__estimator__onevsrestclassifier__estimator__C": [1e-4, 1.0]},
+        cv=3,
+    ).fit(X, Y)
+    best = search.best_estimator_[-1]
+    assert best.estimator.get_params()["onevsrestclassifier__estimator__C"] == 1.0
+    assert cross_validate(model, X, Y, cv=3)["test_score"].shape == (3,)
+    again = pickle.loads(pickle.dumps(best))
+    scaled = search.best_estimator_[0].transform(X)
+    np.testing.assert_array_equal(again.decide(scaled).labels, best.decide(scaled).labels)
+
+
+def test_jobs_change_nothing():
+    alone = AbstainingClassifier(calibration="isotonic").fit(X, Y).predict_proba(X)
+    together = AbstainingClassifier(calibration="isotonic", n_jobs=2).fit(X, Y).predict_proba(X)
+    np.testing.assert_allclose(alone, together, rtol=1e-12)  # the trees add up in another order
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda y: np.where(y == 1, 2, y), r"y: row \d+, column \d is 2; a label is 0 or 1"),
+        (lambda y: np.where(y == 1, np.nan, y), "Input y contains NaN"),
+        (lambda y: y[:-1], "inconsistent numbers of samples"),
+        (lambda y: pd.DataFrame(y, columns=list("abcd")).replace(1, 7), r"row \d+ .*\(label '[abcd]'\) is 7"),
+        (lambda y: None, "y is None"),
+        (lambda y: y[:, :0], "there is no label|0 feature"),
+    ],
+)
+def test_what_is_wrong_with_the_target(change, message):
+    with pytest.raises(ValueError, match=message):
+        AbstainingClassifier(LogisticRegression()).fit(X, change(Y))
+
+
+def test_what_is_wrong_with_the_parameters():
+    with pytest.raises(ValueError, match="calibration is 'platt'; expected None, 'sigmoid' or 'isotonic'"):
+        AbstainingClassifier(calibration="platt").fit(X, Y)
+    with pytest.raises(ValueError, match="does not hold out each instance once"):
+        AbstainingClassifier(LogisticRegression(), calibration="sigmoid", cv=ShuffleSplit(3)).fit(X, Y)
+    forest = FrozenEstimator(RandomForestClassifier(n_estimators=3).fit(X, Y))
+    model = AbstainingClassifier(forest).fit(X, Y[:, :2])
+    with pytest.raises(abstain.InvalidLabels, match="FrozenEstimator answers 4 labels; it was given 2"):
+        model.predict_proba(X)
