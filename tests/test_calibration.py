@@ -1,0 +1,187 @@
+"""Diagnostics: compared with scikit-learn's, with loops, and with what is known of simulated probabilities."""
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn import metrics
+from sklearn.calibration import calibration_curve
+from sklearn.linear_model import LogisticRegression
+
+import abstain
+from abstain.calibration import (
+    ReliabilityDisplay,
+    brier_decomposition,
+    brier_score_loss,
+    calibration_error,
+    reliability_curve,
+)
+
+mpl.use("agg")
+
+
+def simulated(n=4000, m=3, power=1.0, seed=0):
+    """Probabilities that are right if power = 1, and truth drawn from probability ** power."""
+    random = np.random.default_rng(seed)
+    p = random.random((n, m))
+    return (random.random((n, m)) < p**power).astype(int), p
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+def test_curves_are_those_of_scikit_learn(strategy):
+    y, p = simulated(1000)  # all different, so that both share out the quantiles alike
+    pooled = reliability_curve(y, p, n_bins=10, strategy=strategy)
+    observed, predicted = calibration_curve(y.ravel(), p.ravel(), n_bins=10, strategy=strategy)
+    np.testing.assert_allclose(pooled.predicted, predicted, atol=2e-3)
+    np.testing.assert_allclose(pooled.observed, observed, atol=5e-3)
+    assert pooled.count.sum() == 3000
+    for j, curve in enumerate(reliability_curve(y, p, n_bins=10, strategy="uniform", average=None)):
+        observed, predicted = calibration_curve(y[:, j], p[:, j], n_bins=10)
+        np.testing.assert_allclose(curve.predicted, predicted)
+        np.testing.assert_allclose(curve.observed, observed)
+        assert curve.label == j
+
+
+def test_calibration_error_by_hand():
+    y = np.array([[1, 0], [1, 0], [0, 1], [0, 0]])
+    p = np.array([[0.9, 0.2], [0.9, 0.2], [0.3, 0.2], [0.3, 0.2]])
+    np.testing.assert_allclose(calibration_error(y, p, average=None), [0.5 * 0.1 + 0.5 * 0.3, 0.05])
+    assert calibration_error(y, p, average="macro") == pytest.approx(0.125)
+    assert calibration_error(y, p) == pytest.approx((2 * 0.1 + 2 * 0.3 + 4 * 0.05) / 8)
+
+
+def test_calibrated_probabilities_have_little_error_and_others_have_more():
+    right, wrong = simulated(20_000), simulated(20_000, power=2.0)
+    assert calibration_error(*right) < 0.01
+    assert calibration_error(*wrong) == pytest.approx(1 / 6, abs=0.01)  # ∫ p − p² dp
+    assert brier_decomposition(*right).miscalibration < 0.001
+    assert brier_decomposition(*wrong).miscalibration == pytest.approx(1 / 30, abs=0.002)  # ∫ (p − p²)² dp
+
+
+def test_labels_that_make_up_for_each_other():
+    y = np.tile([[1, 0], [0, 1]], (50, 1))
+    p = np.tile([0.4, 0.6], (100, 1))
+    assert calibration_error(y, p, n_bins=1) == pytest.approx(0)
+    np.testing.assert_allclose(calibration_error(y, p, n_bins=1, average=None), [0.1, 0.1])
+
+
+def test_brier_scores_are_those_of_scikit_learn():
+    y, p = simulated(500)
+    each = [metrics.brier_score_loss(y[:, j], p[:, j]) for j in range(3)]
+    np.testing.assert_allclose(brier_score_loss(y, p, average=None), each)
+    assert brier_score_loss(y, p) == pytest.approx(np.mean(each))
+    assert brier_score_loss(y, p, average="macro") == pytest.approx(np.mean(each))
+
+
+@given(st.integers(1, 40), st.integers(1, 3), st.integers(0, 1000), st.sampled_from([1, 3, 100]))
+@settings(deadline=None, max_examples=60)
+def test_the_decomposition_is_exact_and_never_negative(n, m, seed, levels):
+    random = np.random.default_rng(seed)
+    y, p = random.integers(0, 2, (n, m)), random.integers(0, levels + 1, (n, m)) / levels
+    for parts, score in zip(
+        [brier_decomposition(y, p), *brier_decomposition(y, p, average=None)],
+        [brier_score_loss(y, p), *brier_score_loss(y, p, average=None)],
+        strict=True,
+    ):
+        assert parts.score == pytest.approx(score)
+        assert min(parts.miscalibration, parts.discrimination, parts.uncertainty) > -1e-12
+
+
+@pytest.mark.parametrize("measure", [calibration_error, brier_score_loss])
+@pytest.mark.parametrize("average", ["pooled", "macro", None])
+def test_sparse_and_framed_are_as_dense(measure, average):
+    random = np.random.default_rng(0)
+    p = random.random((300, 5)) * (random.random((300, 5)) < 0.2)
+    p[:, 4] = 0
+    y = ((random.random((300, 5)) < p) | (random.random((300, 5)) < 0.02)).astype(int)
+    expected = measure(y, p, average=average)
+    thin, thin_y = sparse.csr_array(p), sparse.csr_array(y)
+    for truth, probabilities in [(thin_y, thin), (y, thin), (thin_y, p), (pd.DataFrame(y), pd.DataFrame(p))]:
+        np.testing.assert_allclose(measure(truth, probabilities, average=average), expected)
+
+
+def test_sparse_decompositions_and_curves():
+    random = np.random.default_rng(0)
+    p = random.random((200, 3)) * (random.random((200, 3)) < 0.3)
+    y = (random.random((200, 3)) < p).astype(int)
+    dense, thin = reliability_curve(y, p), reliability_curve(sparse.csr_array(y), sparse.csr_array(p))
+    np.testing.assert_allclose(thin.predicted, dense.predicted)
+    np.testing.assert_allclose(thin.observed, dense.observed)
+    np.testing.assert_array_equal(thin.count, dense.count)
+    assert brier_decomposition(y, sparse.csr_array(p)).miscalibration == pytest.approx(
+        brier_decomposition(y, p).miscalibration
+    )
+
+
+def test_intervals_hold_the_truth():
+    y, p = simulated(20_000, m=1, seed=1)
+    curve = reliability_curve(y, p, n_bins=100)
+    low, high = curve.interval()
+    assert ((low <= curve.observed) & (curve.observed <= high)).all()
+    inside = (low <= curve.predicted) & (curve.predicted <= high)
+    assert 0.85 < inside.mean() <= 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda y, p: calibration_error(y[:-1], p), r"y_true has shape \(99, 2\); the probabilities have \(100, 2\)"),
+        (lambda y, p: calibration_error(y[:0], p[:0]), "there is nothing to measure"),
+        (lambda y, p: calibration_error(y, p + 1), "a probability is a number from 0 to 1"),
+        (lambda y, p: calibration_error(y - 1, p), "the truth is 0 or 1"),
+        (lambda y, p: calibration_error(y, p, n_bins=0), "n_bins is 0; expected a whole number"),
+        (
+            lambda y, p: calibration_error(y, p, average="micro"),
+            "average is 'micro'; expected 'pooled', 'macro' or None",
+        ),
+        (
+            lambda y, p: brier_score_loss(y, p, average="micro"),
+            "average is 'micro'; expected 'pooled', 'macro' or None",
+        ),
+        (lambda y, p: brier_decomposition(y, p, average="macro"), "'pooled' or None"),
+        (lambda y, p: reliability_curve(y, p, average="macro"), "'pooled' or None"),
+        (lambda y, p: reliability_curve(y, p, strategy="even"), "strategy is 'even'; expected 'quantile' or 'uniform'"),
+        (
+            lambda y, p: calibration_error(pd.DataFrame(y, columns=list("ab")), pd.DataFrame(p, columns=list("ba"))),
+            "another order",
+        ),
+    ],
+)
+def test_what_is_wrong(call, message):
+    y, p = simulated(100, 2)
+    with pytest.raises(ValueError, match=message):
+        call(y, p)
+
+
+def test_the_display_draws_what_was_computed():
+    y, p = simulated(500, power=1.5)
+    names = pd.DataFrame(p, columns=["sun", "sea", "sky"])
+    display = ReliabilityDisplay.from_predictions(y, names, name="model")
+    lines = {line.get_label(): line for line in display.ax_.get_lines()}
+    assert "each label" in lines
+    drawn = display.ax_.containers[0].lines[0]
+    np.testing.assert_allclose(drawn.get_xdata(), display.pooled.predicted)
+    np.testing.assert_allclose(drawn.get_ydata(), display.pooled.observed)
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert texts == ["perfect", "each label", f"model (error {display.pooled.calibration_error:.3f})"]
+    again = ReliabilityDisplay(display.pooled, display.labels).plot(
+        display.figure_.add_axes((0, 0, 1, 1)), highlight="sea"
+    )
+    assert "sea" in [text.get_text() for text in again.ax_.get_legend().get_texts()]
+    mpl.pyplot.close("all")
+
+
+def test_a_display_from_an_estimator():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 3))
+    Y = (X + random.normal(size=X.shape) > 0).astype(int)
+    model = abstain.AbstainingClassifier(LogisticRegression()).fit(X, Y)
+    display = ReliabilityDisplay.from_estimator(model, X, Y, n_bins=5)
+    assert display.name == "AbstainingClassifier"
+    np.testing.assert_allclose(
+        display.pooled.predicted, reliability_curve(Y, model.predict_proba(X), n_bins=5).predicted
+    )
+    mpl.pyplot.close("all")

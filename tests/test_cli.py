@@ -1,0 +1,86 @@
+"""The command line, as a user types it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import abstain
+from abstain import demo
+from abstain.cli import main
+
+
+@pytest.fixture(scope="module")
+def small():
+    return demo.run(n_train=300, n_test=200, seed=3)
+
+
+def test_the_demo_prints_a_table_and_writes_a_figure(tmp_path):
+    figure = tmp_path / "silence.png"
+    result = CliRunner().invoke(main, ["demo", "--train", "300", "--test", "200", "-o", str(figure)])
+    assert result.exit_code == 0, result.output
+    rows = [line.split() for line in result.output.splitlines() if line[:5].strip().startswith("0.")]
+    assert [float(row[0]) for row in rows] == list(demo.COSTS)
+    assert figure.read_bytes()[:4] == b"\x89PNG"
+    assert result.output.splitlines()[-1] == f"Figure: {figure.resolve()}"
+
+
+def test_silence_pays(small):
+    outcomes = [small.outcome(cost) for cost in demo.COSTS]
+    assert all(o.abstain <= min(o.answer_all, o.ask_all) * 1.05 for o in outcomes)
+    assert outcomes[-1].abstain == pytest.approx(outcomes[-1].answer_all)
+    assert [o.ask_all for o in outcomes] == pytest.approx([10 * cost for cost in demo.COSTS])
+    assert np.all(np.diff([o.left_open for o in outcomes]) <= 0)
+
+
+def test_the_pictures_shown_are_described_right(small):
+    labels = small.decide(demo.SHOWN_COST).labels
+    shown = small.interesting(demo.SHOWN_COST, 6)
+    assert len(set(shown)) == 6
+    for i in shown:
+        yes, ask, there = demo.describe(labels[i], small.truth[i])
+        assert there == " ".join(str(d) for d in range(10) if small.truth[i, d])
+        assert yes == (" ".join(str(d) for d in range(10) if labels[i, d] == 1) or "–")
+        assert ask == (" ".join(str(d) for d in range(10) if labels[i, d] == -1) or "–")
+
+
+@pytest.mark.parametrize("format_", ["pdf", "svg"])
+def test_other_formats(small, tmp_path, format_):
+    demo.draw(small, [small.outcome(cost) for cost in demo.COSTS], tmp_path / f"figure.{format_}")
+    assert (tmp_path / f"figure.{format_}").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dmo"], "No such command 'dmo'. Did you mean 'demo'?"),
+        (["demo", "--output", "nowhere/figure.png"], "there is no folder 'nowhere'"),
+        (["demo", "--output", "figure.docx"], "'figure.docx' does not end in .png, .pdf or .svg"),
+        (["demo", "--train", "5"], "5 is not in the range x>=100"),
+    ],
+)
+def test_mistakes_are_explained(arguments, message):
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["-h"]])
+def test_help_comes_at_once(arguments):
+    """It imports nothing heavy."""
+    code = (
+        f"import sys; from abstain.cli import main; sys.argv = {['abstain', *arguments]}; main(standalone_mode=False)"
+    )
+    code += "; assert 'sklearn' not in sys.modules"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "Usage: abstain" in shown
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_the_command_is_installed():
+    command = Path(sys.executable).with_name("abstain")
+    shown = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
+    assert abstain.__version__ in shown
