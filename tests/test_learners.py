@@ -99,9 +99,8 @@ def test_an_ensemble_is_the_mean_of_its_chains():
 
 def test_ensembles_are_reproducible_on_any_number_of_cores():
     def answers(seed, n_jobs):
-        return (
-            learners.make("ecc-lr", random_state=seed, n_jobs=n_jobs).set_params(n_chains=4).fit(X, Y).predict_proba(X)
-        )
+        model = learners.make("ecc-lr", random_state=seed, n_jobs=n_jobs).set_params(n_chains=4)
+        return model.fit(X, Y).predict_proba(X)
 
     np.testing.assert_allclose(answers(1, None), answers(1, 2), rtol=1e-12)
     assert not np.allclose(answers(1, None), answers(2, None))
@@ -125,9 +124,7 @@ def test_learners_can_be_weighted_and_wrapped():
 
 
 def test_a_wrong_name_is_answered_with_a_right_one():
-    with pytest.raises(
-        ValueError, match=r"there is no learner 'br-lrr'; did you mean 'br-lr'\? There are br-lr, br-svm"
-    ):
+    with pytest.raises(ValueError, match=r"there is no learner 'br-lrr'; did you mean 'br-lr'\? There are br-lr,"):
         learners.make("br-lrr")
     with pytest.raises(ValueError, match=r"there is no learner 7; There are br-lr"):
         learners.make(7)
