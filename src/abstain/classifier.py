@@ -106,7 +106,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._look_at(X, reset=True)
         target = read_target(y)
         check_consistent_length(X, target.labels)
-        estimator, routed = self._estimator(), self._route(params)
+        estimator, routed = self._estimator(target.labels.shape), self._route(params)
         method = self.calibration or (None if self.estimator is not None else "sigmoid")
         if method is None and not hasattr(estimator, "predict_proba"):
             raise ValueError(
@@ -196,8 +196,11 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         validate_data(self, X, reset=reset, skip_check_array=True)
 
-    def _estimator(self) -> Any:
-        return recommended(self.n_jobs) if self.estimator is None else self.estimator
+    def _estimator(self, target_shape: tuple[int, int] = (1, 1)) -> Any:
+        if self.estimator is not None:
+            return self.estimator
+        n_instances, n_labels = target_shape
+        return recommended(n_instances, getattr(self, "n_features_in_", 1), n_labels, self.n_jobs)
 
     def _route(self, params: dict[str, Any]) -> Bunch:
         if get_config()["enable_metadata_routing"]:

@@ -32,6 +32,10 @@ NAMES = tuple(f"{strategy}-{base}" for strategy in STRATEGIES for base in BASES)
 """``br`` binary relevance, ``cc`` a chain, ``ecc`` 50 chains; ``lr`` logistic regression, ``svm``, ``nystroem-svm``."""
 
 
+MOST_FEATURES_TRIED = 100
+VOTES_OF_A_TREE = 300_000  # leaves × labels; with inner nodes and both classes, 32 bytes each
+
+
 def make(name: str, *, random_state: Any = 0, n_jobs: int | None = None) -> Any:
     """A scikit-learn estimator with ``predict_proba``: how labels are learnt, and by what.
 
@@ -72,9 +76,17 @@ def make(name: str, *, random_state: Any = 0, n_jobs: int | None = None) -> Any:
     return make_pipeline(NystroemMap(random_state=random_state), learner) if "nystroem" in base else learner
 
 
-def recommended(n_jobs: int | None = None) -> ExtraTreesClassifier:
+def recommended(n_instances: int, n_features: int, n_labels: int, n_jobs: int | None = None) -> ExtraTreesClassifier:
     """Extremely randomised trees that learn all labels at once: good on most data, fast, and nothing to tune.
 
-    Their votes are no probabilities (they keep off 0 and 1): calibrate them, as `AbstainingClassifier` does.
+    Their votes are no probabilities (they keep off 0 and 1): calibrate them, as `AbstainingClassifier` does. Each split
+    tries 30 % of the features, at most 100. Leaves have two instances or more, so many that a tree's votes for all
+    labels take about 10 MB. Beyond some 10⁷ instances × labels a linear learner (``br-lr``) is the better choice.
     """
-    return ExtraTreesClassifier(n_estimators=200, min_samples_leaf=2, n_jobs=n_jobs, random_state=0)
+    return ExtraTreesClassifier(
+        n_estimators=200,
+        max_features=min(n_features, MOST_FEATURES_TRIED, max(1, round(0.3 * n_features))),
+        min_samples_leaf=max(2, round(n_instances * n_labels / VOTES_OF_A_TREE)),
+        n_jobs=n_jobs,
+        random_state=0,
+    )
