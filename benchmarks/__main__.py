@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 import abstain
-from benchmarks import dense, labels, overlap
+from benchmarks import dense, labels, learning, overlap
 from benchmarks.measure import Row
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -66,6 +66,13 @@ def main() -> None:
             "![Time per instance against the number of labels, log-log](growth.png)",
             labels.growth(DOCS / "growth.png"),
         ),
+        section(
+            "Learners",
+            "All cores. The loop is scikit-learn's `MultiOutputClassifier(LogisticRegression(max_iter=1000))`; the "
+            "optimum is where it ends with a tolerance of 1e-9.",
+            learning.learners(),
+        ),
+        section("Files", "Peak memory of the whole process, in a process of its own.", learning.large_file()),
         section("Start-up", "Best of five.", labels.start_up()),
     ]
     machine = (

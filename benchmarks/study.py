@@ -3,7 +3,6 @@
 Out-of-fold scores are kept in build/study, so that an interrupted run goes on where it was.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,9 @@ from abstain.fitting import cross_fit, fit_labels, folds_for
 from abstain.learners import make, recommended
 from abstain.metrics import generalized_loss
 from abstain.targets import Target, read_target
+from benchmarks.data import DATA
 
 ROOT = Path(__file__).parents[1]
-DATA = Path(os.environ.get("ABSTAIN_DATA", ROOT.parent / "shared" / "data"))
 KEPT = ROOT / "build" / "study"
 COSTS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 FOLDS = 10

@@ -340,3 +340,12 @@ def test_without_pyarrow(suffix, tmp_path, monkeypatch):
     for act in (read_table, lambda path: write_table(P, path)):
         with pytest.raises(ImportError, match=r"pip install 'abstain\[files\]'"):
             act(tmp_path / f"t{suffix}")
+
+
+def test_a_slip_in_the_first_column_is_no_name(tmp_path):
+    file = tmp_path / "p.csv"
+    file.write_text("sky,sea\n0.5,0.25\n0.1o,0.5\n0.75,1\n")
+    with pytest.raises(InvalidDataset, match=r"p\.csv: line 3, column 1: '0\.1o' is not a number"):
+        read_table(file)
+    file.write_text("picture,sea\n12,0.25\na,0.5\nb,1\n")
+    assert read_table(file).index.tolist() == ["12", "a", "b"]

@@ -127,11 +127,11 @@ def _read_parquet(file: Path, index: str | None, labels: list[str] | None) -> Pa
 
 
 def _from_arrow(table: Any, index: str | None, labels: list[str] | None, cell: Callable[[int, int], str]) -> Parts:
-    types, names = _arrow("pyarrow.types"), table.column_names
+    names = table.column_names
     at: int | None = None
     if index is not None:
         (at,) = _positions([index], names)
-    elif names and (names[0] in INDEX_NAMES or types.is_string(table.column(0).type)):
+    elif names and (names[0] in INDEX_NAMES or _holds_names(table.column(0))):
         at = 0
     taken = [j for j in range(len(names)) if j != at] if labels is None else _positions(labels, names)
     if not taken:
@@ -142,6 +142,14 @@ def _from_arrow(table: Any, index: str | None, labels: list[str] | None, cell: C
         values[:, j] = column
     rows = None if at is None else _names_in(table.column(at).to_pylist())
     return values, [names[j] for j in taken], None if rows is None or (index is None and counts(rows)) else rows
+
+
+def _holds_names(column: Any) -> bool:
+    """Whether a column is text, and not numbers with a slip of the pen."""
+    if not _arrow("pyarrow.types").is_string(column.type):
+        return False
+    texts = column.to_pylist()
+    return 2 * sum(map(_is_number, texts)) <= len(texts)
 
 
 def _names_in(column: list[Any]) -> list[Any]:

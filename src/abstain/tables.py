@@ -34,8 +34,8 @@ def read_table(path: str | os.PathLike[str], *, index: str | None = None, labels
         Its ending tells the format: ``.csv``, ``.csv.gz``, ``.parquet`` or ``.npz``. The first two need pyarrow. An npz
         file may also come from `scipy.sparse.save_npz`, or from `numpy.savez` with one 2-D array.
     index : str, optional
-        The column with the names of the rows. By default it is the first column if that holds text or is called "id",
-        "index" or nothing, or the one that pandas has written. Row names 0, 1, 2 … are none.
+        The column with the names of the rows. By default it is the first column if that holds text (not mostly numbers)
+        or is called "id", "index" or nothing, or the one that pandas has written. Row names 0, 1, 2 … are none.
     labels : sequence of str, optional
         The columns to take, in this order; others may hold anything. By default all. Columns called 0, 1, 2 … are
         labels without names.
