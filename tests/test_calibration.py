@@ -129,6 +129,7 @@ def test_intervals_hold_the_truth():
     ("call", "message"),
     [
         (lambda y, p: calibration_error(y[:-1], p), r"y_true has shape \(99, 2\); the probabilities have \(100, 2\)"),
+        (lambda y, p: calibration_error(y[:, 0], p[:, 0]), "y_true is a vector; of a single label, pass tables"),
         (lambda y, p: calibration_error(y[:0], p[:0]), "there is nothing to measure"),
         (lambda y, p: calibration_error(y, p + 1), "a probability is a number from 0 to 1"),
         (lambda y, p: calibration_error(y - 1, p), "the truth is 0 or 1"),

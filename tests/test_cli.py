@@ -40,6 +40,8 @@ def test_the_pictures_shown_are_described_right(small):
     labels = small.decide(demo.SHOWN_COST).labels
     shown = small.interesting(demo.SHOWN_COST, 6)
     assert len(set(shown)) == 6
+    wrong = small.answers_wrongly(demo.SHOWN_COST)
+    assert wrong[shown].tolist() == [False] * 5 + [True]
     for i in shown:
         yes, ask, there = demo.describe(labels[i], small.truth[i])
         assert there == " ".join(str(d) for d in range(10) if small.truth[i, d])
@@ -60,6 +62,7 @@ def test_other_formats(small, tmp_path, format_):
         (["demo", "--output", "nowhere/figure.png"], "there is no folder 'nowhere'"),
         (["demo", "--output", "figure.docx"], "'figure.docx' does not end in .png, .pdf or .svg"),
         (["demo", "--train", "5"], "5 is not in the range x>=100"),
+        (["demo", "--seed", "4294967295"], "4294967295 is not in the range"),
     ],
 )
 def test_mistakes_are_explained(arguments, message):
@@ -75,10 +78,36 @@ def test_help_comes_at_once(arguments):
     code += "; assert 'sklearn' not in sys.modules"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "Usage: " in shown
+    assert "\\b" not in shown
     assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_the_smallest_demo_allowed(tmp_path):
+    figure = tmp_path / "small.pdf"
+    result = CliRunner().invoke(main, ["demo", "--train", "100", "--test", "50", "-o", str(figure)])
+    assert result.exit_code == 0, result.output
+    assert figure.read_bytes()[:4] == b"%PDF"
+
+
+def test_without_matplotlib_there_is_a_table_but_no_figure(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = CliRunner().invoke(main, ["demo", "--train", "100", "--test", "50", "-o", str(tmp_path / "figure.png")])
+    assert result.exit_code == 0
+    assert "average loss per picture" in result.output
+    assert result.output.splitlines()[-1] == "No figure: the figure needs matplotlib: pip install 'abstain[plot]'"
+
+
+def test_a_figure_that_cannot_be_written(tmp_path):
+    figure = tmp_path / "figure.png"
+    figure.symlink_to(tmp_path / "nowhere" / "figure.png")
+    result = CliRunner().invoke(main, ["demo", "--train", "100", "--test", "50", "-o", str(figure)])
+    assert result.exit_code == 1
+    assert result.output.splitlines()[-1] == f"Error: {figure} cannot be written (No such file or directory)"
 
 
 def test_the_command_is_installed():
     command = Path(sys.executable).with_name("abstain")
     shown = subprocess.run([command, "--version"], capture_output=True, text=True, check=True).stdout
     assert abstain.__version__ in shown
+    module = subprocess.run([sys.executable, "-m", "abstain", "-h"], capture_output=True, text=True, check=True).stdout
+    assert module.startswith("Usage: abstain [OPTIONS]")

@@ -358,7 +358,7 @@ def test_names(server, offer, tmp_path):
         require_tiny(fetch(name, folder=tmp_path))
     with pytest.raises(ValueError, match=r"there is no data set 'tinny-set'; did you mean 'Tiny-Set'\?"):
         fetch("tinny-set")
-    with pytest.raises(ValueError, match="there is no data set 7; There are Tiny-Set"):
+    with pytest.raises(ValueError, match="there is no data set 7 \\(there are Tiny-Set"):
         fetch(7)
 
 

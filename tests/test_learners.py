@@ -1,6 +1,7 @@
 """The learners by name reach the optima of scikit-learn's own per-label loops."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -11,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.svm import SVC
 
-from abstain import AbstainingClassifier, label_probabilities, learners
+from abstain import AbstainingClassifier, InvalidLabels, label_probabilities, learners
 from abstain.datasets import load_mulan
 from abstain.learners.binary import BinaryLogisticRegression, PlattScaledSVM
 from abstain.learners.chains import ChainEnsemble
@@ -43,7 +44,7 @@ def test_every_learner_learns(name):
     if name.startswith("ecc"):  # 50 chains take their time, and three do the same
         final = model if isinstance(model, ChainEnsemble) else model[-1]
         final.set_params(n_chains=3)
-    for features in (X, sparse.csr_array(X)):
+    for features in (X, sparse.csr_array(X), pd.DataFrame(X).add_prefix("x")):
         probabilities = label_probabilities(clone(model).fit(features, Y), features)
         assert probabilities.shape == Y.shape
         assert np.mean((probabilities > 0.5) == Y) > 0.8
@@ -123,10 +124,16 @@ def test_learners_can_be_weighted_and_wrapped():
     assert wrapped.decide(X).shape == Y.shape
 
 
+def test_labels_are_0_and_1():
+    for name in ("br-lr", "cc-svm"):
+        with pytest.raises(InvalidLabels, match=r"a label is 0 or 1; this one has the values \[-1, 1\]"):
+            learners.make(name).fit(X, 2 * Y - 1)
+
+
 def test_a_wrong_name_is_answered_with_a_right_one():
-    with pytest.raises(ValueError, match=r"there is no learner 'br-lrr'; did you mean 'br-lr'\? There are br-lr,"):
+    with pytest.raises(ValueError, match=r"there is no learner 'br-lrr'; did you mean 'br-lr'\? \(there are br-lr,"):
         learners.make("br-lrr")
-    with pytest.raises(ValueError, match=r"there is no learner 7; There are br-lr"):
+    with pytest.raises(ValueError, match=r"there is no learner 7 \(there are br-lr"):
         learners.make(7)
 
 

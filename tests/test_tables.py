@@ -264,7 +264,7 @@ def test_broken_files(suffix, tmp_path):
     whole = file.read_bytes()
     if suffix != ".csv":  # half of a CSV file may be one
         file.write_bytes(whole[: len(whole) // 2])
-        with pytest.raises(InvalidDataset, match=rf"t{re.escape(suffix)}: cannot be read"):
+        with pytest.raises(InvalidDataset, match=rf"t{re.escape(suffix)}: (cannot be read|.* or not all of it)"):
             read_table(file)
     file.write_bytes(b"\x93\xff\x00 not a table at all \xfe")
     with pytest.raises(InvalidDataset, match=rf"t{re.escape(suffix)}: "):
@@ -293,7 +293,7 @@ def test_npz_that_is_no_table(tmp_path):
             read_table(file)
     with file.open("wb") as target:
         np.save(target, P)
-    with pytest.raises(InvalidDataset, match="holds one array"):
+    with pytest.raises(InvalidDataset, match="is not an npz file, or not all of it"):
         read_table(file)
 
 
@@ -346,6 +346,9 @@ def test_a_slip_in_the_first_column_is_no_name(tmp_path):
     file = tmp_path / "p.csv"
     file.write_text("sky,sea\n0.5,0.25\n0.1o,0.5\n0.75,1\n")
     with pytest.raises(InvalidDataset, match=r"p\.csv: line 3, column 1: '0\.1o' is not a number"):
+        read_table(file)
+    file.write_text("sky,sea\n0.5,1\nx0.3,2\n")
+    with pytest.raises(InvalidDataset, match=r"p\.csv: line 3, column 1: 'x0\.3' is not a number"):
         read_table(file)
     file.write_text("picture,sea\n12,0.25\na,0.5\nb,1\n")
     assert read_table(file).index.tolist() == ["12", "a", "b"]

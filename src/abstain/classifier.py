@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from abstain.calibration.calibrators import METHODS, fit_calibrators
 from abstain.decision import decide
-from abstain.fitting import cross_fit, fit_labels, folds_for
+from abstain.fitting import cross_fit, fit_labels, folds_for, require_classifier
 from abstain.learners import recommended
-from abstain.losses import LossLike
+from abstain.losses import LossLike, as_loss
 from abstain.matrix import Table
-from abstain.penalties import PenaltyLike
+from abstain.penalties import PenaltyLike, as_penalty
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.scoring import AbstentionScorer
-from abstain.targets import read_target
+from abstain.targets import index_of, read_target, require_same_order
 
 
 class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -31,8 +31,9 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : classifier, default=None
         Anything with ``predict_proba``, in whichever shape; with a calibration, ``decision_function`` will do. One that
         knows only single targets learns label by label. A model that is already fitted goes in a
-        `sklearn.frozen.FrozenEstimator`. None is the learner we recommend: extremely randomised trees whose votes are
-        calibrated, by a sigmoid unless `calibration` says otherwise.
+        `sklearn.frozen.FrozenEstimator`: its labels must be in y's order, and it is calibrated on data it has not seen.
+        None is the learner we recommend: extremely randomised trees whose votes are calibrated, by a sigmoid unless
+        `calibration` says otherwise.
     loss, penalty
         As for `abstain.decide`: what wrong answers cost, and what abstaining costs. Both are used when deciding only,
         so that changing them (``set_params``, or `decide`'s arguments) never fits anything again.
@@ -47,6 +48,8 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ----------
     classes_ : array of shape (m,)
         The names of the labels, or 0 … m − 1. Of a single target: its classes, which are then the labels.
+    label_names_ : tuple or None
+        What the labels are called, if that is known.
     estimator_ : classifier
         The fitted clone. It has not seen the labels that were constant in training: these have probability 0 or 1.
     n_features_in_, feature_names_in_
@@ -103,38 +106,36 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         if self.calibration not in (None, *METHODS):
             raise ValueError(f"calibration is {self.calibration!r}; expected None, {' or '.join(map(repr, METHODS))}")
+        as_loss(self.loss), as_penalty(self.penalty)  # what is wrong with them is said before the work, not after
+        method = self.calibration or (None if self.estimator is not None else "sigmoid")
+        require_classifier(self._estimator(), calibrated=method is not None)
         self._look_at(X, reset=True)
         target = read_target(y)
         check_consistent_length(X, target.labels)
+        require_same_order(X, y)
         estimator, routed = self._estimator(target.labels.shape), self._route(params)
-        method = self.calibration or (None if self.estimator is not None else "sigmoid")
-        if method is None and not hasattr(estimator, "predict_proba"):
-            raise ValueError(
-                f"{type(estimator).__name__} has no predict_proba; calibration='sigmoid' or 'isotonic' makes "
-                "probabilities of its decision function"
-            )
-        model = fit_labels(estimator, X, target, routed.estimator.fit)
-        self._calibrators = None
+        calibrators = None
         if method is not None:
             scores = cross_fit(
                 estimator,
                 X,
                 target,
                 folds_for(self.cv, target),
-                n_jobs=self.n_jobs,
+                n_jobs=None if self.estimator is None else self.n_jobs,  # the trees take the cores themselves
                 params=routed.estimator.fit,
                 split_params=routed.splitter.split,
             )
-            weights = routed.estimator.fit.get("sample_weight")
-            self._calibrators = fit_calibrators(scores, target.labels, method, weights)
-        self._model, self._label_type, self._is_single = model, target.dtype, target.vector is not None
-        self._label_names = tuple(target.classes.tolist()) if self._is_single else target.label_names
+            calibrators = fit_calibrators(scores, target.labels, method, _weights(routed.estimator.fit))
+        model = fit_labels(estimator, X, target, routed.estimator.fit)
+        self._model, self._calibrators = model, calibrators
+        self._label_type, self._is_single = target.dtype, target.vector is not None
+        self.label_names_ = tuple(target.classes.tolist()) if self._is_single else target.label_names
         self.estimator_, self.classes_ = model.estimator, target.classes
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """P(label is relevant | x): one array of shape (n, m), whichever shape the estimator uses."""
-        check_is_fitted(self)
+        check_is_fitted(self, "estimator_")
         self._look_at(X, reset=False)
         if self._calibrators is None:
             return self._model.probabilities(X)
@@ -155,9 +156,9 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n, n_features)
             What the estimator accepts. The index of a frame is kept.
         loss, penalty
-            To be used instead of the classifier's own.
+            To be used instead of the classifier's own, which None stands for. Complete answers are `predict`'s.
         """
-        table = Table(self.predict_proba(X), self._label_names, getattr(X, "index", None))
+        table = Table(self.predict_proba(X), self.label_names_, index_of(X))
         return decide(table, self.loss if loss is None else loss, self.penalty if penalty is None else penalty)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -174,7 +175,8 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The negative generalised loss of `decide`, on average: higher is better."""
-        check_is_fitted(self)
+        check_is_fitted(self, "estimator_")
+        require_same_order(X, y)
         target = read_target(y, self.classes_ if self._is_single else None)
         return AbstentionScorer(self.loss, self.penalty).score_of(self.decide(X), target, sample_weight)
 
@@ -200,7 +202,8 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.estimator is not None:
             return self.estimator
         n_instances, n_labels = target_shape
-        return recommended(n_instances, getattr(self, "n_features_in_", 1), n_labels, self.n_jobs)
+        trees = recommended(n_instances, getattr(self, "n_features_in_", 1), n_labels, self.n_jobs)
+        return trees.set_fit_request(sample_weight=True) if get_config()["enable_metadata_routing"] else trees
 
     def _route(self, params: dict[str, Any]) -> Bunch:
         if get_config()["enable_metadata_routing"]:
@@ -209,8 +212,13 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self._estimator())
-        tags.input_tags = inner.input_tags
+        if hasattr(self._estimator(), "__sklearn_tags__"):
+            tags.input_tags = get_tags(self._estimator()).input_tags
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def _weights(params: dict[str, Any]) -> Any:
+    """The weights among the fit parameters, be they for the estimator itself or for a step inside."""
+    return next((value for name, value in params.items() if name.rpartition("__")[2] == "sample_weight"), None)

@@ -10,7 +10,7 @@ from abstain import __version__
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, package_name="abstain")
 def main() -> None:
-    r"""Multi-label classification that knows when to stay silent.
+    """Multi-label classification that knows when to stay silent.
 
     Given any model's label probabilities, abstain answers the labels it is sure of and leaves the rest to a human:
     optimally for the loss you care about and for what an abstention costs you.
@@ -19,7 +19,7 @@ def main() -> None:
     First steps:
       abstain demo           learn from pictures of digits, and see what silence buys
       abstain demo --help    what the demo can be told
-    """
+    """  # noqa: D301 (click wants a real \b, which keeps the lines as they are)
 
 
 @main.command()
@@ -33,9 +33,11 @@ def main() -> None:
 )
 @click.option("--train", type=click.IntRange(100), default=3000, show_default=True, help="Pictures to learn from.")
 @click.option("--test", type=click.IntRange(50), default=2000, show_default=True, help="New pictures to be labelled.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws the pictures and the noise.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 2), default=0, show_default=True, help="Draws the pictures and the noise."
+)
 def demo(output: Path, train: int, test: int, seed: int) -> None:
-    r"""Learn which digits are in noisy pictures of two, and see what silence buys.
+    """Learn which digits are in noisy pictures of two, and see what silence buys.
 
     Two of scikit-learn's handwritten digits stand side by side in each picture, overlapping a little and with noise.
     The labels are the digits present. A wrong label costs 1, a label left to a human costs c: the table shows, for each
@@ -46,7 +48,7 @@ def demo(output: Path, train: int, test: int, seed: int) -> None:
     Examples:
       abstain demo
       abstain demo --output silence.pdf --seed 7
-    """
+    """  # noqa: D301
     from abstain import demo as example
 
     if not output.parent.is_dir():
@@ -68,6 +70,13 @@ def demo(output: Path, train: int, test: int, seed: int) -> None:
     labels = result.decide(example.SHOWN_COST).labels
     for i in result.interesting(example.SHOWN_COST, 8):
         yes, ask, there = example.describe(labels[i], result.truth[i])
-        click.echo(f"{i:8}   {yes:5}   {ask:11}   {there}")
-    example.draw(result, outcomes, output)
-    click.echo(f"\nFigure: {output.resolve()}")
+        remark = "   (a wrong answer)" if result.answers_wrongly(example.SHOWN_COST)[i] else ""
+        click.echo(f"{i:8}   {yes:5}   {ask:11}   {there}{remark}")
+    try:
+        example.draw(result, outcomes, output)
+    except ImportError as reason:
+        click.echo(f"\nNo figure: {reason}")
+    except OSError as reason:
+        raise click.ClickException(f"{output} cannot be written ({reason.strerror or reason})") from reason
+    else:
+        click.echo(f"\nFigure: {output.resolve()}")

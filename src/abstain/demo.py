@@ -17,6 +17,7 @@ from abstain.profile import RiskProfile
 
 COSTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 SHOWN_COST = 0.1
+NONE = "–"
 BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#767676"  # told apart by the colour-blind, too
 
 
@@ -62,14 +63,20 @@ class Demo:
             errors_caught=error_capture_rate(self.truth, partial, self.full),
         )
 
+    def answers_wrongly(self, cost: float) -> NDArray[np.bool_]:
+        """Which pictures have a wrong answer among those given."""
+        labels = self.decide(cost).labels
+        wrong: NDArray[np.bool_] = ((labels != self.truth) & (labels != ABSTAIN)).any(axis=1)
+        return wrong
+
     def interesting(self, cost: float, count: int) -> list[int]:
-        """Some pictures: an easy one, then ones with doubts, those where answering all would have been wrong first."""
-        partial = self.decide(cost)
-        n_errors = np.count_nonzero(self.full.labels != self.truth, axis=1)
-        easy = np.flatnonzero((partial.n_abstained == 0) & (n_errors == 0))[:1]
-        doubted = np.flatnonzero((partial.n_abstained > 0) & (partial.n_abstained <= 4))
-        order = np.argsort(n_errors[doubted] == 0, kind="stable")
-        return [*easy.tolist(), *doubted[order][: count - len(easy)].tolist()]
+        """Some pictures: an easy one, ones whose errors silence has caught, and last one where it has not."""
+        n_open, wrong = self.decide(cost).n_abstained, self.answers_wrongly(cost)
+        would_err = (self.full.labels != self.truth).any(axis=1)
+        easy = np.flatnonzero((n_open == 0) & ~would_err)[:1].tolist()
+        missed = np.flatnonzero(wrong & (n_open > 0))[:1].tolist()
+        caught = np.flatnonzero(would_err & ~wrong & (n_open <= 4))
+        return [*easy, *caught[: count - len(easy) - len(missed)].tolist(), *missed]
 
 
 def run(n_train: int = 3000, n_test: int = 2000, seed: int = 0) -> Demo:
@@ -87,7 +94,7 @@ def describe(labels: NDArray[np.int8], truth: NDArray[np.uint8]) -> tuple[str, s
     """Which digits are answered with yes, which are left open, and which are there."""
 
     def digits(which: NDArray[np.bool_]) -> str:
-        return " ".join(map(str, np.flatnonzero(which))) or "–"
+        return " ".join(map(str, np.flatnonzero(which))) or NONE
 
     return digits(labels == 1), digits(labels == ABSTAIN), digits(truth == 1)
 
@@ -123,11 +130,12 @@ def draw(demo: Demo, outcomes: Sequence[Outcome], path: Path) -> None:
 def _draw_pictures(figure: Any, demo: Demo) -> None:
     labels = demo.decide(SHOWN_COST).labels
     figure.suptitle(f"At c = {SHOWN_COST:g}: yes, ask a human (?), and the truth", fontsize="medium")
-    places = figure.subplots(3, 2).ravel()
-    for axes, i in zip(places, demo.interesting(SHOWN_COST, len(places)), strict=True):
+    places, wrong = figure.subplots(3, 2).ravel(), demo.answers_wrongly(SHOWN_COST)
+    for axes in places:
+        axes.set_axis_off()
+    for axes, i in zip(places, demo.interesting(SHOWN_COST, len(places)), strict=False):
         yes, ask, there = describe(labels[i], demo.truth[i])
         axes.imshow(demo.images[i], cmap="gray_r", vmin=0, vmax=16)
-        axes.set_axis_off()
         axes.set_title(f"yes {yes}", loc="left", color=GREEN, fontsize="small")
-        axes.set_title(f"? {ask}", color=ORANGE, fontsize="small")
-        axes.set_title(f"truth {there}", loc="right", color=GREY, fontsize="small")
+        axes.set_title("sure" if ask == NONE else f"? {ask}", color=ORANGE, fontsize="small")
+        axes.set_title(f"truth {there}{' (wrong)' if wrong[i] else ''}", loc="right", color=GREY, fontsize="small")

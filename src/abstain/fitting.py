@@ -5,25 +5,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
     BaseCrossValidator,
-    GridSearchCV,
     KFold,
-    RandomizedSearchCV,
     StratifiedKFold,
     check_cv,
 )
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from abstain.errors import InvalidLabels
-from abstain.responses import label_probabilities, label_scores
+from abstain.responses import is_vector_of_one_label, label_probabilities, label_scores
 from abstain.targets import Target
 
 
@@ -41,26 +39,25 @@ class LabelModel:
         return self._spread(X, label_probabilities, self.frequencies)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """What calibration works on, n × m."""
-        return self._spread(X, label_scores, np.zeros(len(self.frequencies)))
+        """What calibration works on, n × m; nan for labels that were constant in training."""
+        return self._spread(X, label_scores, np.full(len(self.frequencies), np.nan))
 
     def _spread(self, X: Any, ask: Any, elsewhere: NDArray[np.float64]) -> NDArray[np.float64]:
         everything = np.tile(elsewhere, (_num_samples(X), 1))
         if len(self.columns):
             answers = ask(self.estimator, X)
-            if len(self.columns) == 1 and answers.shape[1] == 2:  # one label, learnt as a vector of classes 0 and 1
+            if len(self.columns) == 1 and is_vector_of_one_label(self.estimator):
                 answers = answers[:, 1:]
             if answers.shape[1] != len(self.columns):
                 raise InvalidLabels(
-                    f"{type(self.estimator).__name__} answers {answers.shape[1]} labels; "
-                    f"it was given {len(self.columns)} that are not constant"
+                    f"{type(self.estimator).__name__} answers {answers.shape[1]} labels, expected {len(self.columns)}"
                 )
             everything[:, self.columns] = answers
         return everything
 
 
 def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]) -> LabelModel:
-    """A clone of the estimator, fitted to the labels that are not constant."""
+    """A clone of the estimator, fitted to the labels that are not constant; a frozen one keeps all it knows."""
     frequencies = target.labels.mean(axis=0)
     if target.vector is not None:
         model = clone(estimator)
@@ -69,21 +66,57 @@ def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]
         return LabelModel(model, present, np.zeros(len(target.classes)))
     learnt_before = isinstance(estimator, FrozenEstimator)
     columns = np.flatnonzero((frequencies > 0) & (frequencies < 1) | learnt_before)
-    model = clone(estimator) if len(columns) == 1 or _takes_many_labels(estimator) else _label_by_label(estimator)
+    as_it_is = learnt_before or len(columns) == 1 or _takes_many_labels(estimator)
+    model = clone(estimator) if as_it_is else _label_by_label(estimator)
+    if len(columns) < len(frequencies):
+        _narrow_parameters(model, columns, len(frequencies))
     if len(columns) == 1:
         model = _fit_one_label(model, X, target.labels[:, columns[0]], params)
     elif len(columns) > 1:
         model.fit(X, target.labels if len(columns) == len(frequencies) else target.labels[:, columns], **params)
-    return LabelModel(model, columns, frequencies)
+    fitted = LabelModel(model, columns, frequencies)
+    if learnt_before:
+        fitted.scores(_safe_indexing(X, [0]))  # whether its labels are as many is said now, not when it is asked
+    return fitted
+
+
+def require_classifier(estimator: Any, *, calibrated: bool) -> None:
+    """Raise an error that says what an estimator lacks."""
+    name = type(estimator).__name__
+    if not hasattr(estimator, "fit"):
+        hint = f"; abstain.learners.make({estimator!r}) makes a learner by its name" if name == "str" else ""
+        raise TypeError(f"estimator is {estimator!r}; expected a classifier{hint}")
+    if hasattr(estimator, "predict_proba"):
+        return
+    if not hasattr(estimator, "decision_function"):
+        raise ValueError(f"{name} has neither predict_proba nor decision_function; is it a classifier?")
+    if not calibrated:
+        raise ValueError(
+            f"{name} has no predict_proba; calibration='sigmoid' or 'isotonic' makes probabilities of its decision "
+            "function"
+        )
 
 
 def _takes_many_labels(estimator: Any) -> bool:
-    if isinstance(estimator, GridSearchCV | RandomizedSearchCV):
+    if hasattr(estimator, "refit") and hasattr(estimator, "estimator"):  # a search, which does not tell of its inside
         return _takes_many_labels(estimator.estimator)
     if not hasattr(estimator, "__sklearn_tags__"):  # not one of scikit-learn's: it has to know
         return True
     tags = get_tags(estimator)
     return tags.target_tags.multi_output or (tags.classifier_tags is not None and tags.classifier_tags.multi_label)
+
+
+def _narrow_parameters(model: Any, columns: NDArray[np.intp], n_labels: int) -> None:
+    """Parameters that speak of each label, a chain's order and lists of class weights, for the labels that are left."""
+    for name, value in model.get_params(deep=True).items():
+        what = name.rpartition("__")[2]
+        if not isinstance(value, list | tuple | np.ndarray) or len(value) != n_labels:
+            continue
+        if what == "class_weight":
+            model.set_params(**{name: [value[j] for j in columns]})
+        elif what == "order" and sorted(value) == list(range(n_labels)):
+            kept = [j for j in value if j in columns]
+            model.set_params(**{name: np.searchsorted(columns, kept).tolist()})
 
 
 def _label_by_label(estimator: Any) -> Any:
@@ -130,12 +163,27 @@ def cross_fit(
     answers = Parallel(n_jobs=n_jobs)(delayed(held_out)(train, test) for train, test in parts)
     for (_, test), answer in zip(parts, answers, strict=True):
         scores[test] = answer
+    return _without_gaps(scores)
+
+
+def _without_gaps(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A label that was constant in a training part has no scores in the other part: they are drawn from its others.
+
+    The held out part has all the examples of a class then, and a score of its own would give this away.
+    """
+    random = np.random.default_rng(0)
+    unknown = np.isnan(scores)
+    for j in np.flatnonzero(unknown.any(axis=0)):
+        known = scores[~unknown[:, j], j]
+        scores[unknown[:, j], j] = random.choice(known, unknown[:, j].sum()) if len(known) else 0.0
     return scores
 
 
 def folds_for(cv: Any, target: Target) -> BaseCrossValidator:
     """A number of folds means shuffled ones, as files often come in order; stratified for a single target."""
     if isinstance(cv, int | np.integer):
+        if len(target.labels) < cv:
+            raise ValueError(f"cv={cv}: there are fewer instances than folds (n_samples={len(target.labels)})")
         kind = KFold if target.vector is None else StratifiedKFold
         return kind(int(cv), shuffle=True, random_state=0)
     return check_cv(cv, target.vector, classifier=True)

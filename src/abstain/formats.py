@@ -6,6 +6,7 @@ Inner rooms of `tables`: what goes wrong is raised without the name of the file,
 import csv
 import gzip
 import io
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -148,8 +149,8 @@ def _holds_names(column: Any) -> bool:
     """Whether a column is text, and not numbers with a slip of the pen."""
     if not _arrow("pyarrow.types").is_string(column.type):
         return False
-    texts = column.to_pylist()
-    return 2 * sum(map(_is_number, texts)) <= len(texts)
+    numbers = [text for text in column.to_pylist() if _is_number(text)]
+    return 2 * len(numbers) <= len(column) and not any("." in str(number) for number in numbers)
 
 
 def _names_in(column: list[Any]) -> list[Any]:
@@ -220,10 +221,10 @@ def _write_parquet(target: IO[bytes], *parts: Any) -> None:
 
 
 def _read_npz(file: Path, index: str | None, labels: list[str] | None) -> Parts:
+    if not zipfile.is_zipfile(file):
+        raise InvalidDataset("is not an npz file, or not all of it")
     with file.open("rb") as source:  # np.load leaves a broken file open if it opens it itself
         arrays = np.load(source, allow_pickle=False)
-        if not isinstance(arrays, np.lib.npyio.NpzFile):
-            raise InvalidDataset("holds one array, not an archive of arrays; rename it to .npy and use numpy.load")
         names = arrays["label_names"].tolist() if "label_names" in arrays else None
         rows = arrays["index"].tolist() if "index" in arrays else None
         values: Any = sparse.csr_array(sparse.load_npz(file)) if "format" in arrays else _only_table(arrays)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import logit
 
 from abstain.errors import InvalidProbabilities
@@ -38,12 +39,30 @@ def label_probabilities(estimator: Any, X: Any) -> NDArray[np.float64]:
     >>> abstain.label_probabilities(model, X).shape
     (50, 3)
     """
+    if not hasattr(estimator, "predict_proba"):
+        raise InvalidProbabilities(
+            f"{type(estimator).__name__} has no predict_proba; AbstainingClassifier with a calibration makes "
+            "probabilities of a decision function"
+        )
     response = estimator.predict_proba(X)
-    if not isinstance(response, list):
-        return np.asarray(response, dtype=np.float64)
-    classes = getattr(estimator, "classes_", [np.arange(np.shape(p)[1]) for p in response])
-    columns = zip(response, classes, strict=True)
-    return np.column_stack([_relevant(np.asarray(p), np.asarray(c), j) for j, (p, c) in enumerate(columns)])
+    if isinstance(response, list | tuple):
+        classes = getattr(estimator, "classes_", [None] * len(response))
+        columns = zip(response, classes, strict=True)
+        return np.column_stack([_relevant(np.asarray(p), c, j) for j, (p, c) in enumerate(columns)])
+    table = np.asarray(response.toarray() if sparse.issparse(response) else response, dtype=np.float64)
+    if table.ndim == 3 and table.shape[2] == 2:
+        return table[:, :, 1]
+    if table.ndim != 2:
+        raise InvalidProbabilities(f"{type(estimator).__name__}.predict_proba gives an array of shape {table.shape}")
+    return table
+
+
+def is_vector_of_one_label(estimator: Any) -> bool:
+    """Whether a classifier has learnt one label as a single target of the classes 0 and 1: it answers two columns."""
+    classes = getattr(estimator, "classes_", None)
+    if classes is None or isinstance(classes, list | tuple):
+        return False
+    return np.shape(classes) == (2,) and list(classes) == [0, 1] and not getattr(estimator, "multilabel_", False)
 
 
 def label_scores(estimator: Any, X: Any) -> NDArray[np.float64]:
@@ -52,14 +71,21 @@ def label_scores(estimator: Any, X: Any) -> NDArray[np.float64]:
     Calibration works on these: a sigmoid of the log-odds can leave good probabilities as they are.
     """
     if hasattr(estimator, "predict_proba"):
-        return logit(np.clip(label_probabilities(estimator, X), SHORTEST_ODDS, 1.0 - SHORTEST_ODDS))
+        probabilities = label_probabilities(estimator, X)
+        if np.isnan(probabilities).any():
+            i, j = np.argwhere(np.isnan(probabilities))[0]
+            raise InvalidProbabilities(f"predict_proba: row {i}, column {j} is nan")
+        return logit(np.clip(probabilities, SHORTEST_ODDS, 1.0 - SHORTEST_ODDS))
     scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
     return scores if scores.ndim == 2 else np.column_stack([-scores, scores])
 
 
-def _relevant(probabilities: NDArray[Any], classes: NDArray[Any], j: int) -> NDArray[np.float64]:
+def _relevant(probabilities: NDArray[Any], classes: Any, j: int) -> NDArray[np.float64]:
     """P(class 1) of a label with the classes 0 and 1, or only one of them."""
-    if not np.isin(classes, (0, 1)).all():
-        raise InvalidProbabilities(f"predict_proba: label {j} has the classes {classes.tolist()}; expected 0 and 1")
-    one = np.flatnonzero(classes == 1)
+    if probabilities.ndim != 2 or (classes is None and probabilities.shape[1] != 2):
+        raise InvalidProbabilities(f"predict_proba: label {j} has shape {probabilities.shape}, expected (n, 2)")
+    known = np.arange(2) if classes is None else np.asarray(classes)
+    if not np.isin(known, (0, 1)).all():
+        raise InvalidProbabilities(f"predict_proba: label {j} has the classes {known.tolist()}; expected 0 and 1")
+    one = np.flatnonzero(known == 1)
     return probabilities[:, one[0]].astype(np.float64) if len(one) else np.zeros(len(probabilities))

@@ -11,7 +11,7 @@ from abstain.matrix import Table
 from abstain.metrics import generalized_loss
 from abstain.penalties import PenaltyLike, as_penalty
 from abstain.prediction import PartialPrediction, PartialRanking
-from abstain.responses import label_probabilities
+from abstain.responses import is_vector_of_one_label, label_probabilities
 from abstain.targets import Target, read_target
 
 
@@ -29,9 +29,10 @@ class AbstentionScorer(BaseEstimator):
         """The score of a fitted classifier, the instances weighted as said."""
         probabilities = label_probabilities(estimator, X)
         target = read_target(y, getattr(estimator, "classes_", None) if np.ndim(y) == 1 else None)
-        if probabilities.shape[1] == 2 and target.labels.shape[1] == 1:  # one label, learnt as a vector of 0 and 1
+        if target.labels.shape[1] == 1 and is_vector_of_one_label(estimator):
             probabilities = probabilities[:, 1:]
-        return self.score_of(decide(probabilities, self.loss, self.penalty), target, sample_weight)
+        table = Table(probabilities, getattr(estimator, "label_names_", None))
+        return self.score_of(decide(table, self.loss, self.penalty), target, sample_weight)
 
     __call__ = score
 

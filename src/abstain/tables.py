@@ -31,7 +31,7 @@ def read_table(path: str | os.PathLike[str], *, index: str | None = None, labels
     Parameters
     ----------
     path : path
-        Its ending tells the format: ``.csv``, ``.csv.gz``, ``.parquet`` or ``.npz``. The first two need pyarrow. An npz
+        Its ending tells the format: ``.csv``, ``.csv.gz``, ``.parquet`` or ``.npz``. All but npz need pyarrow. An npz
         file may also come from `scipy.sparse.save_npz`, or from `numpy.savez` with one 2-D array.
     index : str, optional
         The column with the names of the rows. By default it is the first column if that holds text (not mostly numbers)
@@ -107,6 +107,8 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     """
     file = Path(path)
     write = _format_of(file)[1]
+    if not file.parent.is_dir():
+        raise FileNotFoundError(f"{file}: there is no folder {str(file.parent)!r}")
     if isinstance(table, PartialPrediction | PartialRanking):
         codes, axes = table.codes, table.axes
         if sparse.issparse(codes) and isinstance(table, PartialRanking):

@@ -33,10 +33,11 @@ def read_target(y: Any, classes: NDArray[Any] | None = None) -> Target:
     if y is None:
         raise InvalidLabels("this classifier requires y to be passed, but the target y is None")
     if not (sparse.issparse(y) or hasattr(y, "columns")):
+        _require_no_lists_of_names(y)
         y = check_array(y, ensure_2d=False, allow_nd=True, dtype=None, input_name="y", ensure_min_samples=0)
     if np.shape(y)[0] == 0:
         raise InvalidLabels("y has no rows: there is nothing to learn from 0 sample(s)")
-    if getattr(y, "ndim", 2) == 1 or (not sparse.issparse(y) and _is_column_of_classes(y)):
+    if getattr(y, "ndim", 2) == 1 or (not sparse.issparse(y) and _is_column_of_classes(y, classes)):
         return _read_vector(np.asarray(y).ravel(), classes)
     matrix, axes = read_matrix(y, "y", InvalidLabels)
     require_codes(matrix, axes, (0, 1), "y", "a label is 0 or 1")
@@ -45,8 +46,34 @@ def read_target(y: Any, classes: NDArray[Any] | None = None) -> Target:
     return Target(labels.astype(np.int8), _as_vector(names), axes.label_names, matrix.dtype)
 
 
-def _is_column_of_classes(y: Any) -> bool:
-    return bool(np.shape(y)[1:] == (1,) and not np.isin(np.asarray(y), (0, 1)).all())
+def _require_no_lists_of_names(y: Any) -> None:
+    for i, row in enumerate(y if isinstance(y, list | tuple | np.ndarray) else ()):
+        names = isinstance(row, set | frozenset) or (isinstance(row, list | tuple) and len(row) != len(y[0]))
+        if names or (isinstance(row, list | tuple) and any(isinstance(name, str) for name in row)):
+            raise InvalidLabels(
+                f"y: row {i} is {row!r}; scikit-learn's MultiLabelBinarizer makes a table of 0 and 1 of such lists"
+            )
+
+
+def index_of(table: Any) -> Any:
+    """The names of the rows of a pandas frame or series; None of anything else (a list has an `index` too)."""
+    index = getattr(table, "index", None)
+    return index if hasattr(index, "equals") else None
+
+
+def require_same_order(X: Any, y: Any) -> None:
+    """Raise `InvalidLabels` if two frames have the same rows in different orders: that is never meant."""
+    ours, theirs = index_of(X), index_of(y)
+    if ours is None or theirs is None or ours.equals(theirs):
+        return
+    if len(ours) == len(theirs) and set(ours) == set(theirs):
+        i = int(np.argmax(np.asarray(ours != theirs)))
+        raise InvalidLabels(f"y has the rows of X in another order: row {i} is {theirs[i]!r}, expected {ours[i]!r}")
+
+
+def _is_column_of_classes(y: Any, classes: NDArray[Any] | None) -> bool:
+    one_column = np.shape(y)[1:] == (1,)
+    return one_column and (classes is not None or not np.isin(np.asarray(y), (0, 1)).all())
 
 
 def _read_vector(vector: NDArray[Any], classes: NDArray[Any] | None) -> Target:
@@ -57,7 +84,9 @@ def _read_vector(vector: NDArray[Any], classes: NDArray[Any] | None) -> Target:
     if len(strange):
         i = int(strange[0])
         raise InvalidLabels(f"y: row {i} is {vector[i : i + 1].tolist()[0]!r}; the classes are {known.tolist()}")
-    return Target(np.eye(len(known), dtype=np.int8)[codes], known, vector=vector)
+    labels = np.zeros((len(vector), len(known)), np.int8)
+    labels[np.arange(len(vector)), codes] = 1
+    return Target(labels, known, vector=vector)
 
 
 def _as_vector(names: list[Hashable]) -> NDArray[Any]:

@@ -7,7 +7,9 @@ The kernels release the GIL, so threads share the arrays and no row is copied. T
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -40,3 +42,15 @@ def for_each(task: Callable[[T], None], items: Iterable[T]) -> None:
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Linear algebra on one core: for many small problems, where threads would mostly wait for each other."""
+    return _blas().limit(limits=1, user_api="blas")
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -5,8 +5,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
+
+from abstain.threads import one_blas_thread
 
 METHODS = ("sigmoid", "isotonic")
 
@@ -33,7 +36,8 @@ class _Scores(ClassifierMixin, BaseEstimator):
 class Calibrators:
     """One calibrator per label: scores in, probabilities out."""
 
-    fitted: tuple[CalibratedClassifierCV | None, ...]
+    fitted: tuple[Any, ...]
+    """scikit-learn's sigmoid or isotonic regression of each label; None for one that was constant."""
     frequencies: NDArray[np.float64]
     """How often each label was relevant: for labels that were constant, this is the answer."""
 
@@ -42,7 +46,7 @@ class Calibrators:
         result = np.tile(self.frequencies, (len(scores), 1))
         for j, calibrator in enumerate(self.fitted):
             if calibrator is not None:
-                result[:, j] = calibrator.predict_proba(scores[:, [j]])[:, 1]
+                result[:, j] = np.clip(calibrator.predict(scores[:, j]), 0.0, 1.0)
         return result
 
 
@@ -50,16 +54,19 @@ def fit_calibrators(
     scores: NDArray[np.float64],
     labels: NDArray[np.int8],
     method: str,
-    sample_weight: NDArray[np.float64] | None = None,
+    sample_weight: Any = None,
 ) -> Calibrators:
     """Learn, for each label, the probability that belongs to a score, from scores of models that had not seen it."""
     everything = np.arange(len(labels))
 
-    def fit(j: int) -> CalibratedClassifierCV | None:
+    def fit(j: int) -> Any:
         if labels[:, j].min() == labels[:, j].max():
             return None
         # The scores are given, so that there is nothing to split.
-        calibrator = CalibratedClassifierCV(_Scores(), method=method, cv=[(everything, everything)], ensemble=False)
-        return calibrator.fit(scores[:, [j]], labels[:, j], sample_weight=sample_weight)
+        whole = CalibratedClassifierCV(_Scores(), method=method, cv=[(everything, everything)], ensemble=False)
+        whole.fit(scores[:, [j]], labels[:, j], sample_weight=sample_weight)
+        return whole.calibrated_classifiers_[0].calibrators[0]  # without the checks of its wrappers at each call
 
-    return Calibrators(tuple(fit(j) for j in range(labels.shape[1])), labels.mean(axis=0))
+    # Weights are handed on here, whatever the user's routing.
+    with one_blas_thread(), config_context(enable_metadata_routing=False):
+        return Calibrators(tuple(fit(j) for j in range(labels.shape[1])), labels.mean(axis=0))

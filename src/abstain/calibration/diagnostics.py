@@ -204,6 +204,8 @@ class _Entries:
     """Truth and probabilities of the same table, label by label. What neither stores is counted, not made."""
 
     def __init__(self, y_true: Any, probabilities: Any) -> None:
+        if np.ndim(y_true) == 1:
+            raise InvalidLabels("y_true is a vector; of a single label, pass tables of one column")
         table = Probabilities(probabilities)
         table.check()
         truth, axes = read_truth(y_true)
@@ -251,7 +253,7 @@ def _sparse_sample(p: tuple[NDArray[Any], NDArray[Any]], y: tuple[NDArray[Any], 
 
 def _curve(sample: _Sample, n_bins: int, strategy: str, label: Hashable | None) -> ReliabilityCurve:
     if strategy == "uniform":
-        bins = np.minimum((sample.p * n_bins).astype(np.intp), n_bins - 1)
+        bins = np.searchsorted(np.linspace(0, 1, n_bins + 1)[1:-1], sample.p)
     else:
         values, which = np.unique(sample.p, return_inverse=True)
         mass = np.bincount(which, sample.count, len(values))

@@ -91,19 +91,17 @@ class Source:
 
     def blocks(self) -> Iterator[bytes]:
         """Whole lines, about `CHUNK_BYTES` at a time, without the byte order mark."""
-        rest = b""
-        at_start = True
-        while block := self.read(CHUNK_BYTES):
-            block = rest + block
-            if at_start and len(block) >= 3:
-                block, at_start = block.removeprefix(b"\xef\xbb\xbf"), False
+        block = self.read(max(CHUNK_BYTES, 4)).removeprefix(b"\xef\xbb\xbf")  # a fourth byte, lest nothing be left
+        unfinished: list[bytes] = []  # pieces of a line, joined once: it may be long
+        while block:
             # a lone carriage return ends a line too, unless a line feed might still follow
             cut = block.rfind(b"\n") + 1 or block.rfind(b"\r", 0, -1) + 1
-            if cut and not at_start:
-                yield block[:cut]
-                block = block[cut:]
-            rest = block
-        if rest:
+            if cut:
+                yield b"".join([*unfinished, block[:cut]])
+                unfinished = []
+            unfinished.append(block[cut:])
+            block = self.read(CHUNK_BYTES)
+        if rest := b"".join(unfinished):
             yield rest + b"\n"
 
 

@@ -23,6 +23,8 @@ def read_label_names(path: str | os.PathLike[str]) -> list[str]:
         name, text = source.name, source.read()
     try:
         found = _parse(name, text, None)
+    except LookupError as reason:
+        raise broken(name, 1, str(reason)) from reason
     except expat.ExpatError as reason:
         try:
             found = _parse(name, text, "iso-8859-1")  # some files say that they are UTF-8 and are not
@@ -40,7 +42,7 @@ def _parse(name: str, text: bytes, encoding: str | None) -> list[tuple[str, int]
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         nonlocal depth
-        tag = tag.rpartition(":")[2]
+        tag = tag.rpartition(":")[2].lower()
         if depth == 0 and tag != "labels":
             raise broken(name, parser.CurrentLineNumber, f"expected <labels>, found <{tag}>")
         depth += 1
@@ -53,8 +55,8 @@ def _parse(name: str, text: bytes, encoding: str | None) -> list[tuple[str, int]
         raise broken(name, parser.CurrentLineNumber, "entities are refused; a list of labels needs none")
 
     parser.StartElementHandler = start
-    parser.EntityDeclHandler = refuse
-    parser.Parse(text, True)
+    parser.EntityDeclHandler = parser.SkippedEntityHandler = refuse
+    parser.Parse(text.lstrip(), True)
     return found
 
 

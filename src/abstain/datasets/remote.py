@@ -72,7 +72,7 @@ def fetch(
     >>> fetch("yeats")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    ValueError: there is no data set 'yeats'; did you mean 'yeast'? There are ...
+    ValueError: there is no data set 'yeats'; did you mean 'yeast'? (there are ...
     """
     dataset = _called(name)
     kept = _kept_in(folder)
@@ -90,9 +90,9 @@ def fetch(
 def _called(name: str) -> Dataset:
     known = {_plain(key): dataset for key, dataset in DATASETS.items()}
     if not isinstance(name, str) or _plain(name) not in known:
-        close = get_close_matches(_plain(str(name)), known, n=1)
-        hint = f"did you mean {known[close[0]].name!r}? " if close else ""
-        raise ValueError(f"there is no data set {name!r}; {hint}There are {', '.join(DATASETS)}")
+        close = get_close_matches(_plain(name), known, n=1) if isinstance(name, str) else []
+        hint = f"; did you mean {known[close[0]].name!r}?" if close else ""
+        raise ValueError(f"there is no data set {name!r}{hint} (there are {', '.join(DATASETS)})")
     return known[_plain(name)]
 
 

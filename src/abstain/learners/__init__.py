@@ -42,7 +42,7 @@ def make(name: str, *, random_state: Any = 0, n_jobs: int | None = None) -> Any:
     ==================== ===========================================================================================
     ``br-…``             binary relevance: each label by itself
     ``cc-…``             a classifier chain in the order of the labels: each from the features and the labels before
-    ``ecc-…``            the mean of 50 chains in random orders
+    ``ecc-…``            the mean of 50 chains in random orders: 50 times the work
     ``…-lr``             logistic regression, C = 1
     ``…-svm``            support vector machine with RBF kernel, Platt-scaled by five-fold cross-validation
     ``…-nystroem-svm``   for large n: a linear one on 500 features of a Nyström map of that kernel (the map is made
@@ -68,9 +68,9 @@ def make(name: str, *, random_state: Any = 0, n_jobs: int | None = None) -> Any:
     (100, 3)
     """
     if name not in NAMES:
-        close = get_close_matches(str(name), NAMES, 1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise ValueError(f"there is no learner {name!r}; {hint}There are {', '.join(NAMES)}")
+        close = get_close_matches(str(name).lower(), NAMES, 1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise ValueError(f"there is no learner {name!r}{hint} (there are {', '.join(NAMES)})")
     strategy, _, base = name.partition("-")
     learner = STRATEGIES[strategy](BASES[base](), random_state, n_jobs)
     return make_pipeline(NystroemMap(random_state=random_state), learner) if "nystroem" in base else learner

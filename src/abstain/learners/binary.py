@@ -1,6 +1,7 @@
 """Learners of one label: they always give P(0) and P(1), also of labels too rare to learn from."""
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from abstain.errors import InvalidLabels
+from abstain.threads import one_blas_thread
+
 FOLDS = 5  # of Platt scaling
+SMALL_HESSIAN = 5e8  # multiplications; it takes more to keep several cores busy
 MOST_COLUMNS_OF_A_HESSIAN = 1000  # n d² operations a step; beyond, conjugate gradients are faster
 
 
@@ -26,13 +31,20 @@ class BinaryLearner(ClassifierMixin, BaseEstimator, ABC):
     def fit(self, X: Any, y: NDArray[Any], sample_weight: Any = None) -> Self:
         """Learn one label; one that is constant or too rare gets its frequency."""
         self.classes_ = np.array([0, 1])
+        if not np.isin(y, self.classes_).all():
+            raise InvalidLabels(f"a label is 0 or 1; this one has the values {np.unique(y).tolist()[:5]}")
         n_relevant = int(np.count_nonzero(y))
         rarest = min(n_relevant, len(y) - n_relevant)
         self.model_ = self._learner(X, rarest) if rarest else None
         self.frequency_ = n_relevant / len(y)
         if self.model_ is not None:
-            self.model_.fit(X, y, sample_weight=sample_weight)
+            with self._threads(X):
+                self.model_.fit(X, y, sample_weight=sample_weight)
         return self
+
+    def _threads(self, X: Any) -> AbstractContextManager[Any]:
+        """How many threads the solver may use."""
+        return nullcontext()
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """P(0) and P(1), n × 2."""
@@ -60,6 +72,10 @@ class BinaryLogisticRegression(BinaryLearner):
         small_hessian = not sparse.issparse(X) and np.shape(X)[1] <= MOST_COLUMNS_OF_A_HESSIAN
         solver = "newton-cholesky" if small_hessian else "newton-cg"
         return LogisticRegression(C=self.C, solver=solver, tol=1e-6, max_iter=1000)
+
+    def _threads(self, X: Any) -> AbstractContextManager[Any]:
+        n, d = np.shape(X)
+        return one_blas_thread() if n * d * d < SMALL_HESSIAN else nullcontext()
 
 
 class PlattScaledSVM(BinaryLearner):

@@ -3,11 +3,11 @@
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.multioutput import ClassifierChain
 from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 
@@ -54,8 +54,12 @@ class ChainEnsemble(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The chains' mean, n × m."""
         check_is_fitted(self)
-        answers = Parallel(n_jobs=self.n_jobs)(delayed(chain.predict_proba)(X) for chain in self.chains_)
-        return np.mean(answers, axis=0)
+        ask = Parallel(n_jobs=self.n_jobs, return_as="generator")  # one answer after the other: they can be large
+        answers = ask(delayed(chain.predict_proba)(X) for chain in self.chains_)
+        total = np.array(next(answers))
+        for answer in answers:
+            total += answer
+        return total / len(self.chains_)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """The labels that are more probable than not."""

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.kernel_approximation import Nystroem
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 
 class NystroemMap(TransformerMixin, BaseEstimator):
@@ -24,6 +24,7 @@ class NystroemMap(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose the points and the width of the kernel."""
+        X = validate_data(self, X, accept_sparse="csr")
         variance = X.multiply(X).mean() - X.mean() ** 2 if hasattr(X, "multiply") else X.var()
         gamma = 1.0 / (X.shape[1] * variance) if variance else 1.0
         components = min(self.n_components, X.shape[0])
@@ -33,4 +34,4 @@ class NystroemMap(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """The features of the map, n × n_components."""
         check_is_fitted(self)
-        return self.map_.transform(X)
+        return self.map_.transform(validate_data(self, X, accept_sparse="csr", reset=False))
