@@ -352,3 +352,14 @@ def test_a_slip_in_the_first_column_is_no_name(tmp_path):
         read_table(file)
     file.write_text("picture,sea\n12,0.25\na,0.5\nb,1\n")
     assert read_table(file).index.tolist() == ["12", "a", "b"]
+
+
+def test_names_of_digits(tmp_path):
+    table = Table(np.eye(2), ["0", "1"], ["10", "11"])
+    write_table(table, tmp_path / "t.npz")
+    again = read_table(tmp_path / "t.npz")
+    assert (again.label_names, list(again.index)) == (("0", "1"), ["10", "11"])
+    write_table(table, tmp_path / "t.parquet")
+    assert list(read_table(tmp_path / "t.parquet").index) == ["10", "11"]
+    write_table(Table(np.eye(2), None, [2**70, 1]), tmp_path / "t.parquet")
+    assert list(read_table(tmp_path / "t.parquet").index) == [str(2**70), "1"]

@@ -92,7 +92,7 @@ def _read_csv(file: Path, index: str | None, labels: list[str] | None) -> Parts:
             if cells and len(cells) != len(header):
                 raise InvalidDataset(f"line {line} has {len(cells)} cells, expected {len(header)}") from reason
         raise
-    return _from_arrow(table, index, labels, lambda row, j: _cell_of_csv(file, row, j))
+    return _from_arrow(table, index, labels, _names_in_text, lambda row, j: _cell_of_csv(file, row, j))
 
 
 def _records(file: Path) -> Iterator[tuple[int, list[str]]]:
@@ -123,11 +123,17 @@ def _read_parquet(file: Path, index: str | None, labels: list[str] | None) -> Pa
         written = (table.schema.pandas_metadata or {}).get("index_columns", [])
         index = next((name for name in written if name in table.column_names), None)
     return _from_arrow(
-        table, index, labels, lambda row, j: f"row {row}, column {j + 1}: {table.column(j)[row].as_py()!r}"
+        table, index, labels, list, lambda row, j: f"row {row}, column {j + 1}: {table.column(j)[row].as_py()!r}"
     )
 
 
-def _from_arrow(table: Any, index: str | None, labels: list[str] | None, cell: Callable[[int, int], str]) -> Parts:
+def _from_arrow(
+    table: Any,
+    index: str | None,
+    labels: list[str] | None,
+    read_names: Callable[[list[Any]], list[Any]],
+    cell: Callable[[int, int], str],
+) -> Parts:
     names = table.column_names
     at: int | None = None
     if index is not None:
@@ -141,8 +147,10 @@ def _from_arrow(table: Any, index: str | None, labels: list[str] | None, cell: C
     values = np.empty((table.num_rows, len(taken)), np.result_type(*columns))
     for j, column in enumerate(columns):
         values[:, j] = column
-    rows = None if at is None else _names_in(table.column(at).to_pylist())
-    return values, [names[j] for j in taken], None if rows is None or (index is None and counts(rows)) else rows
+    rows = None if at is None else read_names(table.column(at).to_pylist())
+    called = [names[j] for j in taken]
+    unnamed = called == [str(j) for j in range(len(called))]  # columns must be called something
+    return values, None if unnamed else called, None if rows is None or (index is None and counts(rows)) else rows
 
 
 def _holds_names(column: Any) -> bool:
@@ -153,7 +161,7 @@ def _holds_names(column: Any) -> bool:
     return 2 * len(numbers) <= len(column) and not any("." in str(number) for number in numbers)
 
 
-def _names_in(column: list[Any]) -> list[Any]:
+def _names_in_text(column: list[Any]) -> list[Any]:
     """Row names: whole numbers if each of them is written as one, else text."""
     try:
         numbers = [int(name) for name in column]

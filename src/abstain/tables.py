@@ -37,8 +37,8 @@ def read_table(path: str | os.PathLike[str], *, index: str | None = None, labels
         The column with the names of the rows. By default it is the first column if that holds text (not mostly numbers)
         or is called "id", "index" or nothing, or the one that pandas has written. Row names 0, 1, 2 … are none.
     labels : sequence of str, optional
-        The columns to take, in this order; others may hold anything. By default all. Columns called 0, 1, 2 … are
-        labels without names.
+        The columns to take, in this order; others may hold anything. By default all. In CSV and Parquet, columns
+        called 0, 1, 2 … are labels without names.
 
     Returns
     -------
@@ -78,8 +78,7 @@ def read_table(path: str | os.PathLike[str], *, index: str | None = None, labels
     with _said_of(file):
         values, names, rows = read(file, index, None if labels is None else list(labels))
     matrix, _ = read_matrix(values, str(file), InvalidDataset)
-    counted = names is None or list(names) == [str(j) for j in range(len(names))]
-    return Table(matrix, None if counted or names is None else tuple(names), rows)
+    return Table(matrix, None if names is None else tuple(names), rows)
 
 
 def write_table(table: Any, path: str | os.PathLike[str]) -> None:
@@ -91,8 +90,8 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
         Labels left open become empty cells, in npz −1. The names of labels and rows are written as text, row names that
         are whole numbers as such. What is sparse stays so in npz, and is filled with zeros in the other formats.
     path : path
-        Its ending tells the format, as for `read_table`. CSV keeps each number but not its type: it is read back as a
-        whole number or in double precision.
+        Its ending tells the format, as for `read_table`. CSV does not keep types: each number is written so that it is
+        the same once it is given its type again, and row names that are whole numbers are read as such.
 
     Examples
     --------
@@ -173,7 +172,7 @@ def _row_names(index: Any, file: Path) -> NDArray[Any] | None:
     """The names as whole numbers or as text; None if they just count."""
     if index is None or counts(index):
         return None
-    if all(isinstance(name, int | np.integer) and not isinstance(name, bool) for name in index):
+    if all(isinstance(name, int | np.integer) and not isinstance(name, bool) and abs(int(name)) < 2**63 for name in index):
         return np.array(list(index), dtype=np.int64)
     return np.array([_text(name, file) for name in index], dtype=np.str_)
 
