@@ -90,6 +90,12 @@ def test_the_decomposition_is_exact_and_never_negative(n, m, seed, levels):
         assert min(parts.miscalibration, parts.discrimination, parts.uncertainty) > -1e-12
 
 
+def test_probabilities_that_differ_by_a_rounding_error():
+    p = np.array([[0.3], [np.nextafter(0.3, 1)], [0.7], [np.nextafter(0.7, 0)]])
+    parts = brier_decomposition([[0], [1], [1], [0]], p)
+    assert parts.score == pytest.approx(brier_score_loss([[0], [1], [1], [0]], p))
+
+
 @pytest.mark.parametrize("measure", [calibration_error, brier_score_loss])
 @pytest.mark.parametrize("average", ["pooled", "macro", None])
 def test_sparse_and_framed_are_as_dense(measure, average):

@@ -172,7 +172,9 @@ def _row_names(index: Any, file: Path) -> NDArray[Any] | None:
     """The names as whole numbers or as text; None if they just count."""
     if index is None or counts(index):
         return None
-    if all(isinstance(name, int | np.integer) and not isinstance(name, bool) and abs(int(name)) < 2**63 for name in index):
+    if all(
+        isinstance(name, int | np.integer) and not isinstance(name, bool) and abs(int(name)) < 2**63 for name in index
+    ):
         return np.array(list(index), dtype=np.int64)
     return np.array([_text(name, file) for name in index], dtype=np.str_)
 

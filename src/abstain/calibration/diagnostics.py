@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.isotonic import IsotonicRegression
+from sklearn.isotonic import isotonic_regression
 
 from abstain.alignment import read_truth
 from abstain.errors import InvalidLabels
@@ -271,7 +271,10 @@ def _brier(sample: _Sample) -> float:
 
 
 def _decompose(sample: _Sample) -> BrierDecomposition:
-    recalibrated = IsotonicRegression().fit_transform(sample.p, sample.y, sample_weight=sample.count)
+    values, which = np.unique(sample.p, return_inverse=True)
+    mass = np.bincount(which, sample.count, len(values))
+    share = np.bincount(which, sample.count * sample.y, len(values)) / mass
+    recalibrated = isotonic_regression(share, sample_weight=mass)[which]
     prevalence = float(np.average(sample.y, weights=sample.count))
     best = _brier(_Sample(recalibrated, sample.y, sample.count))
     uncertainty = prevalence * (1.0 - prevalence)
