@@ -177,8 +177,9 @@ Written by `make study` (ten-fold cross-validation on published data, see `bench
 
 Decisions are only as good as the probabilities. The table compares, on real data, the average generalised loss
 (Hamming, linear penalty c; in per cent of the labels, ± standard error over the folds) of the paper's binary relevance
-with logistic regression (br-lr) and of the recommended learner, extremely randomised trees, with and without calibration
-of each label on five-fold cross-fitted scores. The last columns: mean calibration error and miscalibration (× 1000).
+with logistic regression (br-lr) and of the recommended learner, extremely randomised trees, with and without
+calibration of each label on five-fold cross-fitted scores. The last columns: mean calibration error and miscalibration
+(× 1000).
 
 `AbstainingClassifier()` is "trees, sigmoid".
 
