@@ -85,7 +85,7 @@ def recommended(n_instances: int, n_features: int, n_labels: int, n_jobs: int | 
     """
     return ExtraTreesClassifier(
         n_estimators=200,
-        max_features=min(n_features, MOST_FEATURES_TRIED, max(1, round(0.3 * n_features))),
+        max_features=min(MOST_FEATURES_TRIED, max(1, round(0.3 * n_features))),
         min_samples_leaf=max(2, round(n_instances * n_labels / VOTES_OF_A_TREE)),
         n_jobs=n_jobs,
         random_state=0,
