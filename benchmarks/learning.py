@@ -47,13 +47,15 @@ print(theirs / ours, ours, np.abs(found - optimum).max(), np.abs(loop - optimum)
 
 def _large_fit() -> Row:
     code = f"""
-import time
+import gzip, time
 import numpy as np
 from abstain import learners
 {PEAK_MEMORY}
-labels = np.loadtxt({str(DATA / "nus-wide-labels" / "mul_label_ids.txt.gz")!r}, dtype=np.int64)
 Y = np.zeros((269_648, 81), np.uint8)
-Y[labels[:, 0], labels[:, 1]] = 1
+with gzip.open({str(DATA / "nus-wide-labels" / "mul_label_ids.txt.gz")!r}, "rt") as lines:
+    for line in lines:
+        image, *labels = map(int, line.split())
+        Y[image, labels] = 1
 random = np.random.default_rng(0)
 X = Y @ random.normal(size=(81, 128)) + random.normal(scale=3.0, size=(len(Y), 128))
 train = random.random(len(Y)) < 0.9
