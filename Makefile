@@ -2,13 +2,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 ACTIVE := .venv/.installed
 
-.PHONY: help demo test lint format bench study rules clean
+.PHONY: help demo test lint format bench study experiments rules clean
 help:
 	@echo "make demo    a first look: learn, decide, and see what silence buys"
 	@echo "make test    all tests and doctests"
 	@echo "make lint    style, types and layers"
 	@echo "make bench   measure speed and memory, write docs/performance.md"
 	@echo "make study   compare learners and calibrations on published data, write docs/learners.md"
+	@echo "make experiments   repeat the papers' experiments on published data, write docs/experiments.md (two hours)"
 	@echo "make rules   compute the quadrature rules anew (about half an hour)"
 
 # A fresh Debian or Ubuntu keeps venv in a package of its own.
@@ -39,6 +40,9 @@ bench: $(ACTIVE)
 
 study: $(ACTIVE)
 	$(BIN)/python -m benchmarks.study
+
+experiments: $(ACTIVE)
+	$(BIN)/python -m benchmarks.experiments
 
 rules: $(ACTIVE)
 	$(BIN)/python -m pip install --quiet ".[rules]"

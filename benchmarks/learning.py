@@ -47,18 +47,14 @@ print(theirs / ours, ours, np.abs(found - optimum).max(), np.abs(loop - optimum)
 
 def _large_fit() -> Row:
     code = f"""
-import gzip, time
+import time
 import numpy as np
 from abstain import learners
+from benchmarks.data import nus_wide_labels, simulated_features
 {PEAK_MEMORY}
-Y = np.zeros((269_648, 81), np.uint8)
-with gzip.open({str(DATA / "nus-wide-labels" / "mul_label_ids.txt.gz")!r}, "rt") as lines:
-    for line in lines:
-        image, *labels = map(int, line.split())
-        Y[image, labels] = 1
-random = np.random.default_rng(0)
-X = Y @ random.normal(size=(81, 128)) + random.normal(scale=3.0, size=(len(Y), 128))
-train = random.random(len(Y)) < 0.9
+Y, _ = nus_wide_labels()
+X = simulated_features(Y)
+train = np.random.default_rng(1).random(len(Y)) < 0.9
 start = time.perf_counter()
 model = learners.make("br-lr").fit(X[train], Y[train])
 taken = time.perf_counter() - start

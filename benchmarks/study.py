@@ -15,12 +15,11 @@ from tqdm import tqdm
 import abstain
 from abstain.calibration import ReliabilityDisplay, brier_decomposition, calibration_error
 from abstain.calibration.calibrators import fit_calibrators
-from abstain.datasets import load_mulan
 from abstain.fitting import cross_fit, fit_labels, folds_for
 from abstain.learners import make, recommended
 from abstain.metrics import generalized_loss
 from abstain.targets import Target, read_target
-from benchmarks.data import DATA
+from benchmarks.data import load
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "study"
@@ -31,18 +30,6 @@ CALIBRATIONS = (None, "sigmoid", "isotonic")
 SETS = ("emotions", "scene", "yeast", "CAL500", "mediamill-sample")
 COLOURS = {"br-lr": "#d55e00", "trees": "#0072b2"}
 LINES = {None: ":", "sigmoid": "-", "isotonic": "--"}
-
-
-def load(name: str) -> tuple[np.ndarray, np.ndarray]:
-    if name != "mediamill-sample":
-        bunch = load_mulan(DATA / name / f"{name.lower()}.arff.gz")
-        return bunch.data, bunch.target
-    files = ("mediamill_small", "mediamill_reduced-train", "mediamill_reduced-test")
-    parts = [load_mulan(DATA / name / f"{file}.arff.gz", DATA / name / "mediamill.xml.gz") for file in files]
-    rows = np.vstack([np.hstack([part.data, part.target]) for part in parts])
-    unique = np.unique(rows, axis=0)
-    n_features = parts[0].data.shape[1]
-    return unique[:, :n_features], unique[:, n_features:].astype(np.uint8)
 
 
 def estimator(learner: str, X: np.ndarray, target: Target) -> Any:

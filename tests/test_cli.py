@@ -71,7 +71,18 @@ def test_mistakes_are_explained(arguments, message):
     assert message in result.output
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["-h"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["demo", "--help"],
+        ["-h"],
+        ["experiment", "--help"],
+        ["experiment", "run", "--help"],
+        ["experiment", "figures", "--help"],
+        ["experiment", "verdict", "--help"],
+    ],
+)
 def test_help_comes_at_once(arguments):
     """It imports nothing heavy."""
     code = f"import sys; from abstain.cli import main; main({arguments}, standalone_mode=False)"
@@ -103,6 +114,44 @@ def test_a_figure_that_cannot_be_written(tmp_path):
     result = CliRunner().invoke(main, ["demo", "--train", "100", "--test", "50", "-o", str(figure)])
     assert result.exit_code == 1
     assert result.output.splitlines()[-1] == f"Error: {figure} cannot be written (No such file or directory)"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    from abstain.experiment import Plan, Problem, run
+
+    random = np.random.default_rng(0)
+    features = random.normal(size=(30, 2))
+    labels = (features @ random.normal(size=(2, 3)) > random.normal(size=(30, 3))).astype(np.uint8)
+    folder = tmp_path_factory.mktemp("results")
+    run(Plan([Problem("small", features, labels, "abc", "random")], ["br-lr"], ["f1"], n_folds=2), folder, jobs=1)
+    return folder
+
+
+def test_figures_of_an_experiment(results):
+    result = CliRunner().invoke(main, ["experiment", "figures", str(results)])
+    assert result.exit_code == 0, result.output
+    written = [Path(line) for line in result.output.splitlines()]
+    assert {path.name for path in written} == {
+        f"{name}.{ending}" for name in ("f1-br-lr", "related-work-br-lr") for ending in ("pdf", "png")
+    }
+    assert all(path.parent == results / "figures" and path.stat().st_size > 5000 for path in written)
+
+
+def test_the_verdict_on_an_experiment(results):
+    shown = CliRunner().invoke(main, ["experiment", "verdict", str(results)])
+    assert shown.exit_code == 0, shown.output
+    assert shown.output.startswith("1 − F1\nholds   claim\n")
+    assert "the abstention of PAR falls with c" in shown.output
+    table = CliRunner().invoke(main, ["experiment", "verdict", "--markdown", str(results)])
+    assert table.output.startswith("| loss | claim | holds | found |")
+
+
+@pytest.mark.parametrize("command", ["figures", "verdict"])
+def test_a_folder_without_results(tmp_path, command):
+    result = CliRunner().invoke(main, ["experiment", command, str(tmp_path)])
+    assert result.exit_code == 1
+    assert f"Error: there are no results in '{tmp_path}' (results.parquet is missing)" in result.output
 
 
 def test_the_command_is_installed():

@@ -12,6 +12,7 @@ from abstain import exhaustive, metrics
 from abstain.decision import decide, risk_profile
 from abstain.errors import (
     DownloadFailed,
+    FitFailed,
     InvalidDataset,
     InvalidLabels,
     InvalidLoss,
@@ -27,7 +28,7 @@ from abstain.properties import Verdict, is_monotone, is_uncertainty_aligned
 from abstain.tables import read_table, write_table
 
 if TYPE_CHECKING:
-    from abstain import calibration, datasets, learners
+    from abstain import calibration, datasets, experiment, learners
     from abstain.classifier import AbstainingClassifier
     from abstain.responses import label_probabilities
     from abstain.scoring import make_abstention_scorer
@@ -39,6 +40,7 @@ __all__ = [
     "CostPath",
     "DownloadFailed",
     "FMeasure",
+    "FitFailed",
     "Hamming",
     "InvalidDataset",
     "InvalidLabels",
@@ -61,6 +63,7 @@ __all__ = [
     "datasets",
     "decide",
     "exhaustive",
+    "experiment",
     "is_monotone",
     "is_uncertainty_aligned",
     "label_probabilities",
@@ -78,6 +81,7 @@ _LATER = {
     "AbstainingClassifier": "abstain.classifier",
     "calibration": "abstain",
     "datasets": "abstain",
+    "experiment": "abstain",
     "label_probabilities": "abstain.responses",
     "learners": "abstain",
     "make_abstention_scorer": "abstain.scoring",

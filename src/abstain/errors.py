@@ -23,3 +23,7 @@ class InvalidDataset(ValueError):
 
 class DownloadFailed(OSError):
     """A data set could not be fetched from any of its homes."""
+
+
+class FitFailed(RuntimeError):
+    """A learner could not be fitted in an experiment."""

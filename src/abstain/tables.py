@@ -10,13 +10,13 @@ import zlib
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
-from uuid import uuid4
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain.drafts import replacing
 from abstain.errors import InvalidDataset
 from abstain.formats import FORMATS, Read, Write, counts, require_different
 from abstain.matrix import Matrix, Table, read_matrix
@@ -117,7 +117,7 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
         codes, axes = read_matrix(table, "table", InvalidDataset)
         left_open = None
     names, rows = _label_names(axes.label_names, file), _row_names(axes.index, file)
-    with _replacing(file) as target:
+    with replacing(file) as target:
         write(target, _native(codes), names, rows, left_open)
 
 
@@ -137,18 +137,6 @@ def _said_of(file: Path) -> Iterator[None]:
         raise InvalidDataset(f"{file}: {reason}") from reason.__cause__
     except (OSError, EOFError, ValueError, KeyError, zlib.error, zipfile.BadZipFile, NotImplementedError) as reason:
         raise InvalidDataset(f"{file}: cannot be read ({str(reason) or type(reason).__name__})") from reason
-
-
-@contextmanager
-def _replacing(file: Path) -> Iterator[IO[bytes]]:
-    """A new file beside the old one, which takes its place only if all went well."""
-    draft = file.with_name(f".{file.name}.{uuid4().hex}.part")
-    try:
-        with draft.open("xb") as target:
-            yield target
-        draft.replace(file)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _native(values: Matrix) -> Matrix:

@@ -1,28 +1,11 @@
-"""The command line: each command parses, makes a library call, and prints."""
+"""``abstain demo``."""
 
 from pathlib import Path
 
 import click
 
-from abstain import __version__
 
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, package_name="abstain")
-def main() -> None:
-    """Multi-label classification that knows when to stay silent.
-
-    Given any model's label probabilities, abstain answers the labels it is sure of and leaves the rest to a human:
-    optimally for the loss you care about and for what an abstention costs you.
-
-    \b
-    First steps:
-      abstain demo           learn from pictures of digits, and see what silence buys
-      abstain demo --help    what the demo can be told
-    """  # noqa: D301 (click wants a real \b, which keeps the lines as they are)
-
-
-@main.command()
+@click.command()
 @click.option(
     "-o",
     "--output",

@@ -1,0 +1,169 @@
+"""``make experiments``: the papers' experiments on all the data there is; writes docs/experiments.md and its figures.
+
+Probabilities and results are kept in build/experiments, so that an interrupted run goes on where it was. Names of plans
+as arguments run only these, and write nothing.
+"""
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from abstain.experiment import Plan, Problem, Results, load, run
+from abstain.experiment.claims import as_markdown, check
+from abstain.experiment.figures import draw
+from abstain.experiment.protocol import DATASETS, LEARNERS, LOSSES
+from abstain.experiment.results import RELATED
+from benchmarks.data import DATA, nus_wide_labels, simulated_features
+from benchmarks.data import load as load_arrays
+
+ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "build" / "experiments"
+DOCS = ROOT / "docs" / "experiments"
+WALL = KEPT / "wall.json"
+SHARE_OF_NUS_WIDE = 10  # one image in ten
+SIMULATED = "nus-wide-simulated"
+SHOWN = (
+    *(f"{loss}-{learner}" for loss in ("hamming", "rank") for learner in ("br-lr", "cc-lr", "br-svm", "cc-svm")),
+    *("f1-br-lr", "f1-cc-lr", "jaccard-br-lr", "subset-br-lr", "related-work-br-lr"),
+)
+BETTER = {"br-lr+sigmoid": "br-lr", "cc-lr+sigmoid": "cc-lr", "trees": "br-lr", "trees+sigmoid": "br-lr"}
+
+
+def mediamill_sample() -> Problem:
+    features, labels = load_arrays("mediamill-sample")
+    names = tuple(f"Class{j + 1}" for j in range(labels.shape[1]))
+    return Problem("mediamill-sample", features, labels, names, "4 387 of the 43 907 instances of mediamill")
+
+
+def nus_wide_simulated() -> Problem:
+    labels, names = nus_wide_labels()
+    chosen = labels[::SHARE_OF_NUS_WIDE]
+    origin = "every tenth of nus-wide's 269 648 real label sets, with simulated features"
+    return Problem(SIMULATED, simulated_features(chosen), chosen, names, origin)
+
+
+def plans() -> dict[str, Plan]:
+    small = [load(name, DATA) for name in DATASETS]
+    mediamill = mediamill_sample()
+    return {
+        "grid": Plan(small, LEARNERS),
+        "svm": Plan(small, ["br-svm", "cc-svm"]),
+        "nus-wide": Plan([nus_wide_simulated()], ["br-lr", "cc-lr"]),
+        "mediamill": Plan([mediamill], ["br-lr", "cc-lr", "br-svm", "cc-svm"]),
+        "better": Plan(small, list(BETTER)),
+    }
+
+
+def timed(name: str, plan: Plan) -> None:
+    """Run a plan; if all of it had to be fitted, keep how long that took, and how long deciding takes."""
+    is_new = not (KEPT / name / "probabilities").exists()
+    start = time.perf_counter()
+    run(plan, KEPT / name)
+    whole = time.perf_counter() - start
+    print(f"{name}: {whole:.0f} s", flush=True)
+    if is_new:
+        start = time.perf_counter()
+        run(plan, KEPT / name)
+        walls = json.loads(WALL.read_text()) if WALL.exists() else {}
+        walls[name] = {"whole": whole, "deciding": time.perf_counter() - start}
+        WALL.write_text(json.dumps(walls))
+
+
+def markdown(table: pd.DataFrame, number: str = "{}") -> str:
+    def cell(value: object) -> str:
+        return ("" if value != value else number.format(value)) if isinstance(value, float) else str(value)
+
+    lines = [list(table.columns), ["---"] * table.shape[1], *(map(cell, row) for row in table.itertuples(index=False))]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def wall_times(plans: dict[str, Plan]) -> Iterator[str]:
+    walls = json.loads(WALL.read_text()) if WALL.exists() else {}
+    yield "| data sets | learners | fits | wall time, 2 cores | of which deciding |\n|---|---|---|---|---|"
+    for name, plan in plans.items():
+        if name in walls:
+            fits = sum(fold.n_fits for fold in plan.folds)
+            whole, deciding = walls[name]["whole"] / 60, walls[name]["deciding"]
+            what = f"| {', '.join(plan.names)} | {', '.join(plan.learners)}"
+            yield f"{what} | {fits} | {whole:.1f} min | {deciding:.0f} s |"
+
+
+def fitting_times(results: Results) -> str:
+    table = results.timings.pivot(index="dataset", columns="learner", values="seconds")
+    return markdown(table[list(dict.fromkeys(results.timings.learner))].reset_index(), "{:.0f}")
+
+
+def areas(results: Results) -> str:
+    """Mean and standard error of AURC, for each learner."""
+    groups = results.aurc().groupby(["dataset", "learner", "loss"], sort=False).aurc
+    cells = groups.mean().map("{:.3g}".format) + " ± " + groups.sem().map("{:.2g}".format)
+    return markdown(cells.unstack("loss")[list(LOSSES)].reset_index())
+
+
+def related(results: Results) -> str:
+    """AURC of br-lr's optimal partial predictions, and of what others do with the same probabilities."""
+    found = results.aurc()
+    mean = found[found.learner == "br-lr"].groupby(["dataset", "loss"], sort=False)[["aurc", *RELATED]].mean()
+    return markdown(mean.reset_index().rename(columns={"aurc": "optimal"}), "{:.3g}")
+
+
+def gains(results: Results) -> str:
+    """How much less better probabilities cost, averaged over penalties and costs."""
+    points = results.summary().set_index(["learner", "dataset", "loss", "penalty", "cost"]).generalized_loss
+    rows = []
+    for ours, other in BETTER.items():
+        change = (points[ours] / points[other] - 1.0).dropna().groupby(["dataset", "loss"], sort=False).mean()
+        table = change.map("{:+.1%}".format).unstack("loss")[list(LOSSES)]
+        rows.append(table.reset_index().assign(learner=f"{ours} against {other}"))
+    return markdown(pd.concat(rows)[["learner", "dataset", *LOSSES]])
+
+
+def write(plans: dict[str, Plan]) -> None:
+    results = Results.read([KEPT / name for name in plans])
+    papers = [name for name in plans if name != "better"]
+    real = [name for name in papers if name != "nus-wide"]
+    draw(Results.read([KEPT / name for name in papers]), KEPT / "figures")
+    DOCS.mkdir(exist_ok=True)
+    for name in SHOWN:
+        shutil.copy(KEPT / "figures" / f"{name}.png", DOCS / f"{name}.png")
+    results.results.to_csv(DOCS / "results.csv", index=False, float_format="%.6g", lineterminator="\n")
+    results.summary().to_csv(DOCS / "summary.csv", index=False, float_format="%.6g", lineterminator="\n")
+    data = "\n".join(
+        f"| {problem.name} | {' × '.join(map(str, problem.shape))} | {problem.labels.sum(axis=1).mean():.3f} "
+        f"| {problem.origin} |"
+        for name in ("grid", "mediamill", "nus-wide")
+        for problem in plans[name].problems
+    )
+    figures = "\n".join(f"![{name}](experiments/{name}.png)\n" for name in SHOWN[:-1])
+    page = Path(__file__).with_suffix(".md").read_text()
+    (ROOT / "docs" / "experiments.md").write_text(
+        page.format(
+            data=data,
+            wall="\n".join(wall_times(plans)),
+            fitting=fitting_times(results),
+            figures=figures,
+            verdict=as_markdown(check(Results.read([KEPT / name for name in real]))),
+            areas=areas(results),
+            related=related(results),
+            gains=gains(results),
+        )
+    )
+
+
+def main() -> None:
+    wanted = sys.argv[1:]
+    all_plans = plans()
+    for name, plan in all_plans.items():
+        if not wanted or name in wanted:
+            timed(name, plan)
+    if not wanted:
+        write(all_plans)
+
+
+if __name__ == "__main__":
+    main()

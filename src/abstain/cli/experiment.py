@@ -1,0 +1,214 @@
+"""``abstain experiment``: run, figures, verdict."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from abstain.errors import FitFailed
+
+if TYPE_CHECKING:
+    from abstain.experiment import Plan
+
+LISTS = "--datasets", "--learners", "--losses"
+INTERRUPTED = 130
+
+
+class _WithLists(click.Command):
+    """Options that take several values: ``--losses f1,rank``, ``--losses f1 rank``, ``--losses f1 --losses rank``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give each of the values its option."""
+        spread: list[str] = []
+        current = ""
+        values: list[str] = []
+        for arg in [*args, "-"]:  # an option, or the end, ends the list before it
+            if current and not arg.startswith("-"):
+                values += arg.split(",")
+                continue
+            if current:
+                found = [value for value in values if value]
+                if not found:
+                    raise click.BadOptionUsage(current, f"Option {current!r} requires an argument.", ctx)
+                spread += (part for value in found for part in (current, value))
+            name, _, value = arg.partition("=")
+            current, values = (name, value.split(",")) if name in LISTS else ("", [])
+            if not current:
+                spread.append(arg)
+        return super().parse_args(ctx, spread[:-1])
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """What a user can do something about is said in a line, not in a traceback."""
+    try:
+        yield
+    except (ValueError, ImportError, OSError, FitFailed) as reason:
+        raise click.ClickException(str(reason)) from reason
+
+
+@contextmanager
+def _resumable(out: Path) -> Iterator[None]:
+    """An interrupt is said in a line, too."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo(f"\nInterrupted. What is fitted is kept in {out}; the same command goes on from there.", err=True)
+        raise SystemExit(INTERRUPTED) from None
+
+
+@click.group()
+def experiment() -> None:
+    """The papers' experiments, whole: run them, draw them, judge what they claim.
+
+    \b
+    For example, with data sets that are downloaded once:
+      abstain experiment run --out results
+      abstain experiment figures results
+      abstain experiment verdict results
+    """  # noqa: D301
+
+
+@experiment.command(cls=_WithLists)
+@click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder with the ARFF files, packed or not, each perhaps in a folder of its own. Without it, the published "
+    "data sets are downloaded.",
+)
+@click.option(
+    "--datasets",
+    multiple=True,
+    help="Names (cal500, emotions, scene, yeast, mediamill, nus-wide, …) or paths of MULAN or MEKA files. "
+    "[default: cal500, emotions, scene, yeast]",
+)
+@click.option(
+    "--learners",
+    multiple=True,
+    help="br-lr, cc-lr, ecc-lr, br-svm, cc-svm, … or trees; each also as, for example, br-lr+sigmoid (calibrated). "
+    "[default: br-lr, cc-lr, ecc-lr]",
+)
+@click.option("--losses", multiple=True, help="hamming, rank, f1, jaccard, subset. [default: all]")
+@click.option("--folds", type=click.IntRange(2), default=10, show_default=True, help="Of the cross-validation.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Shuffles the folds, orders chains."
+)
+@click.option(
+    "--jobs", type=click.IntRange(-1), default=-1, help="Folds fitted at once, each on one core. [default: all cores]"
+)
+@click.option("--cluster", metavar="ADDRESS", help="Fit on the Dask cluster of this scheduler, e.g. tcp://host:8786.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Folder for the results.",
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be done, with the number of fits, and do nothing.")
+def run(
+    data: Path | None,
+    datasets: Sequence[str],
+    learners: Sequence[str],
+    losses: Sequence[str],
+    folds: int,
+    seed: int,
+    jobs: int,
+    cluster: str | None,
+    out: Path,
+    dry_run: bool,
+) -> None:
+    """Cross-validate learners on data sets, and decide for every loss, penalty and cost of the papers.
+
+    Fitting takes long: the out-of-fold probabilities are kept in the folder of the results, and the same command goes
+    on where it was interrupted. Deciding takes a minute. Then there are results.parquet and .csv (a row for each data
+    set, learner, loss, penalty, cost and fold), coverage (risk–coverage curves), summary.csv (means and standard errors
+    over the folds), aurc.csv, timings.csv and manifest.json (versions, seed, checksums).
+
+    \b
+    Examples:
+      abstain experiment run --dry-run
+      abstain experiment run --data mulan/ --datasets emotions,yeast --learners br-lr cc-lr
+      abstain experiment run --datasets my/music.arff --losses f1 --folds 5 --out music
+      abstain experiment run --cluster tcp://scheduler:8786
+    """  # noqa: D301
+    if jobs == 0:
+        raise click.BadParameter("0 folds at once will never end", param_hint="--jobs")
+    with _explained(), _resumable(out):
+        from abstain import experiment as library
+        from abstain.experiment import plan as plans
+        from abstain.experiment import protocol
+
+        learners, losses = learners or protocol.LEARNERS, losses or protocol.LOSSES
+        plans.require_known(learners, losses)  # before data are read, or even downloaded
+        problems = [library.load(name, data) for name in datasets or protocol.DATASETS]
+        plan = library.Plan(problems, learners, losses, folds, seed)
+        if dry_run:
+            _print_plan(plan, out)
+            return
+        results = library.run(plan, out, jobs=jobs, cluster=cluster)
+    click.echo(f"{len(results.results)} rows: {out / 'results.parquet'}, {out / 'results.csv'}")
+
+
+def _print_plan(plan: "Plan", out: Path) -> None:
+    from abstain.experiment.store import Store
+
+    store = Store(out / "probabilities")
+    click.echo(f"{'data set':20} {'instances × features × labels':>30}  {'learner':16} {'fits':>9}  folds kept")
+    total = missing = 0
+    for pair in plan.pairs:
+        problem = pair[0].problem
+        kept = sum(store.read(fold) is not None for fold in pair)
+        fits = sum(fold.n_fits for fold in pair)
+        total, missing = total + fits, missing + (len(pair) - kept)
+        shape = " × ".join(map(str, problem.shape))
+        click.echo(f"{problem.name:20} {shape:>30}  {pair[0].learner:16} {fits:9}  {kept} of {len(pair)}")
+    click.echo(f"\n{total} fits in {len(plan.folds)} folds, of which {missing} are to be fitted.")
+    click.echo(f"{len(plan.losses)} losses ({', '.join(plan.losses)}), each with 2 penalties of 10 costs:")
+    click.echo(f"{len(plan.folds) * len(plan.losses) * 20} rows of results in {out}.")
+
+
+folders = click.argument(
+    "results", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path)
+)
+
+
+@experiment.command()
+@folders
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the figures. [default: figures, in the first folder of results]",
+)
+def figures(results: tuple[Path, ...], out: Path | None) -> None:
+    """Draw the papers' figures, as PDF and PNG, from the RESULTS folders of one run or of several.
+
+    For each loss and learner: a column for each data set, the generalised loss above, the labels left open below. And
+    for each learner the comparison with related work at equal abstention.
+    """
+    with _explained():
+        from abstain.experiment import Results
+        from abstain.experiment.figures import draw
+
+        for path in draw(Results.read(results), out or results[0] / "figures"):
+            click.echo(path)
+
+
+@experiment.command()
+@folders
+@click.option("--markdown", is_flag=True, help="Print a Markdown table.")
+def verdict(results: tuple[Path, ...], markdown: bool) -> None:
+    """Check the papers' claims, one by one, in the RESULTS folders of one run or of several.
+
+    Prints each claim, whether it holds (yes; mostly, in 95 % of the cases; no), and the numbers behind it, learner by
+    learner.
+    """
+    with _explained():
+        from abstain.experiment import Results
+        from abstain.experiment.claims import as_markdown, as_text, check
+
+        claims = check(Results.read(results))
+        click.echo(as_markdown(claims) if markdown else as_text(claims))
