@@ -13,7 +13,7 @@ import abstain
 from abstain import Concave, Linear, learners
 from abstain.experiment import Plan, Problem, Results, claims, load, models, protocol, run
 from abstain.experiment.decisions import Judge, OutOfFold, coverages, outcomes
-from abstain.experiment.related import Tuning, at_random, between_thresholds, whole_instances
+from abstain.experiment.related import Others, Tuning
 from abstain.metrics import generalized_loss
 from tests.datafiles import DATA, needs_data
 
@@ -95,7 +95,7 @@ def test_others_leave_as_much_open(data, loss):
 
 def test_a_ranking_of_what_remains(data):
     judge = Judge(data, "rank")
-    is_open = data.draws < 0.4
+    is_open = np.random.default_rng(0).random(data.labels.shape) < 0.4
     positions = judge._answers(judge.full.codes, is_open)
     for p, closed, row in zip(data.probabilities, ~is_open, positions, strict=True):
         kept = np.flatnonzero(closed)
@@ -117,30 +117,49 @@ def test_thresholds_have_the_greatest_f(data, effort):
         return f1_score(y[answered], predicted, zero_division=0.0) if len(answered) else 0.0
 
     best = max(range(len(p) - width + 1), key=f)
-    lower = Tuning.of(data.probabilities, data.labels).lower_threshold(effort)
-    assert lower == p[order[best]]
-    is_open, is_positive = between_thresholds(data.probabilities, lower, width)
+    tuning = Tuning.of(data.probabilities, data.labels)
+    assert tuning.lower_threshold(effort) == p[order[best]]
+    is_open, is_positive = Others(data.probabilities, tuning, data.probabilities).between_thresholds(width)
     assert is_open.sum() == width
     assert set(np.flatnonzero(is_open)) == set(order[best : best + width])
     assert set(np.flatnonzero(is_positive)) == set(order[best + width :])
 
 
+def test_few_thresholds_are_nearly_as_good(data, monkeypatch):
+    monkeypatch.setattr("abstain.experiment.related.MOST_THRESHOLDS", 100)
+    tuning = Tuning.of(data.probabilities, data.labels)
+    assert len(tuning.thresholds) == 101
+    few = tuning.lower_threshold(0.2)
+    monkeypatch.undo()
+    assert abs(few - Tuning.of(data.probabilities, data.labels).lower_threshold(0.2)) < 0.05
+
+
+def others(probabilities, draws=None):
+    """Those that have seen only irrelevant labels below 0.9, and only relevant ones from there on."""
+    seen = np.array([[0.8] * 7 + [0.85, 0.9, 0.95]])
+    tuning = Tuning.of(seen, (seen >= 0.9).astype(np.uint8))
+    return Others(probabilities, tuning, np.zeros_like(probabilities) if draws is None else draws)
+
+
 def test_a_threshold_gives_way_to_the_effort():
-    p = np.array([[0.1, 0.2, 0.3]])
-    assert between_thresholds(p, 0.9, 2)[0].tolist() == [[False, True, True]]
-    assert between_thresholds(p, np.inf, 0)[1].tolist() == [[False] * 3]
+    p = np.linspace(0.01, 0.3, 10)[np.newaxis]  # all of them below any threshold that was tuned
+    is_open, is_positive = others(p).between_thresholds(0)
+    assert not is_open.any()
+    assert not is_positive.any()
+    assert others(p).between_thresholds(1)[0].tolist() == [[False] * 9 + [True]]
+    assert others(p).between_thresholds(10)[0].all()
 
 
 def test_whole_instances_go_by_entropy():
     p = np.array([[0.01, 0.99], [0.5, 0.5], [0.3, 0.9]])
-    assert whole_instances(p, 3).tolist() == [0.0, 1.0, 0.5]
-    assert whole_instances(p, 6).tolist() == [1.0] * 3
-    assert whole_instances(p, 0).tolist() == [0.0] * 3
+    assert others(p).whole_instances(3).tolist() == [0.0, 1.0, 0.5]
+    assert others(p).whole_instances(6).tolist() == [1.0] * 3
+    assert others(p).whole_instances(0).tolist() == [0.0] * 3
 
 
 def test_chance_is_nested():
     draws = np.random.default_rng(0).random((5, 4))
-    masks = [at_random(draws, count) for count in range(21)]
+    masks = [others(draws, draws).at_random(count) for count in range(21)]
     assert [mask.sum() for mask in masks] == list(range(21))
     assert all((later | earlier == later).all() for earlier, later in itertools.pairwise(masks))
 
@@ -329,7 +348,7 @@ def test_claims_that_do_not_hold(columns, sentence):
 def test_numbers_behind_a_claim():
     found = {claim.sentence: claim.found for claim in claims.check(made_up(mlc=9.0))}
     text = found["SEP costs no more than the better of MLC and ABS"]
-    assert text[0].startswith("br-lr: 8 of 10, at most +11.11% (10 > 9: d, c = 0.5); 2 beyond two standard errors")
+    assert text[0].startswith("br-lr: no, 8 of 10, at most +11.11% (10 > 9: d, c = 0.5); 2 beyond two standard errors")
 
 
 def test_the_rank_loss_is_slower():
@@ -347,7 +366,7 @@ def test_better_learners_are_compared_with_the_papers():
     both = Results(pd.concat([made_up().results, better]), pd.DataFrame(), pd.DataFrame(), {})
     claim = next(c for c in claims.check(both) if c.sentence == "br-lr+sigmoid costs less than br-lr")
     assert claim.holds == "yes"
-    assert claim.found == ("br-lr+sigmoid: 10 of 10, -50.0% on average (-50.0% to -50.0%)",)
+    assert claim.found == ("br-lr+sigmoid: yes, 10 of 10, -50.0% on average (-50.0% to -50.0%)",)
 
 
 def test_the_verdict_in_print():

@@ -83,7 +83,10 @@ def _of_the_papers(points: pd.DataFrame) -> Iterator[Claim]:
 def _claim(points: pd.DataFrame, sentence: str, tell: Tell, enough: float = 1.0) -> Claim:
     tallies = {learner: tell(some) for learner, some in points.groupby("learner", sort=False)}
     share = sum(tally.fine for tally in tallies.values()) / sum(tally.whole for tally in tallies.values())
-    found = (f"{learner}: {fine} of {whole}{remark}" for learner, (fine, whole, remark) in tallies.items())
+    found = (
+        f"{learner}: {_judged(fine / whole, enough)}, {fine} of {whole}{remark}"
+        for learner, (fine, whole, remark) in tallies.items()
+    )
     return Claim(points.loss.iloc[0], sentence, _judged(share, enough), tuple(found))
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from abstain.decision import risk_profile
 from abstain.experiment.protocol import SCALES, priced
-from abstain.experiment.related import Tuning, at_random, between_thresholds, whole_instances
+from abstain.experiment.related import Others, Tuning
 from abstain.losses import as_loss
 from abstain.metrics import generalized_loss
 from abstain.penalties import BoundPenalty, Linear, Penalty
@@ -33,16 +33,15 @@ class OutOfFold:
     seed: int
 
     @cached_property
-    def tunings(self) -> list[Tuning]:
-        """For each fold, all other instances."""
-        whole = np.arange(len(self.labels))
-        others = [np.setdiff1d(whole, rows) for rows in self.folds]
-        return [Tuning.of(self.probabilities[rows], self.labels[rows]) for rows in others]
-
-    @cached_property
-    def draws(self) -> Floats:
-        """What chance says of every label."""
-        return np.random.default_rng(self.seed).random(self.labels.shape)
+    def others(self) -> list[Others]:
+        """What others would do with each fold."""
+        draws = np.random.default_rng(self.seed).random(self.labels.shape)
+        found = []
+        for rows in self.folds:
+            rest = np.setdiff1d(np.arange(len(self.labels)), rows)
+            tuning = Tuning.of(self.probabilities[rest], self.labels[rest])
+            found.append(Others(self.probabilities[rows], tuning, draws[rows]))
+        return found
 
     def means(self, values: Floats) -> Floats:
         """The mean of each fold."""
@@ -86,21 +85,19 @@ class Judge:
     def related(self, n_abstained: NDArray[np.intp], penalty: Penalty | float) -> dict[str, Floats]:
         """The same of what others would answer, had each fold to leave open as many labels."""
         data, m = self.data, self.data.labels.shape[1]
-        is_open = np.empty((2, *data.labels.shape), np.bool_)
-        is_positive = np.empty(data.labels.shape, np.bool_)
+        between, drawn, is_positive = np.empty((3, *data.labels.shape), np.bool_)
         rejected = np.empty(len(data.labels))
-        for rows, tuning in zip(data.folds, data.tunings, strict=True):
-            count, p = int(n_abstained[rows].sum()), data.probabilities[rows]
-            lower = tuning.lower_threshold(count / p.size)
-            is_open[0][rows], is_positive[rows] = between_thresholds(p, lower, count)
-            is_open[1][rows] = at_random(data.draws[rows], count)
-            rejected[rows] = whole_instances(p, count)
+        for rows, others in zip(data.folds, data.others, strict=True):
+            count = int(n_abstained[rows].sum())
+            between[rows], is_positive[rows] = others.between_thresholds(count)
+            drawn[rows] = others.at_random(count)
+            rejected[rows] = others.whole_instances(count)
         bound = _bound(penalty, m)
         whole = rejected * bound.counts[m] + (1.0 - rejected) * self.full_losses
         return {
-            "thresholds": self.of(self._answers(is_positive.astype(np.int8), is_open[0]), penalty),
+            "thresholds": self.of(self._answers(is_positive.astype(np.int8), between), penalty),
             "instances": self.unit * data.means(whole),
-            "random": self.of(self._answers(self.full.codes, is_open[1]), penalty),
+            "random": self.of(self._answers(self.full.codes, drawn), penalty),
         }
 
     def _answers(self, codes: NDArray[Any], is_open: NDArray[np.bool_]) -> NDArray[Any]:
