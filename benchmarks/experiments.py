@@ -54,8 +54,9 @@ def plans() -> dict[str, Plan]:
         "grid": Plan(small, LEARNERS),
         "svm": Plan(small, ["br-svm", "cc-svm"]),
         "nus-wide": Plan([nus_wide_simulated()], ["br-lr", "cc-lr"]),
-        "mediamill": Plan([mediamill], ["br-lr", "cc-lr", "br-svm", "cc-svm"]),
+        "mediamill": Plan([mediamill], ["br-lr", "cc-lr"]),
         "better": Plan(small, list(BETTER)),
+        "mediamill-svm": Plan([mediamill], ["br-svm"]),
     }
 
 

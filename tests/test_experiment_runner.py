@@ -219,7 +219,7 @@ def test_a_local_worker_that_is_killed(data, uninterrupted, tmp_path, after):
     after[2] = kill_one
     result = invoke(*arguments(data, tmp_path, "--jobs=2"))
     assert result.exit_code == 1
-    assert result.output.startswith("Error: the workers have failed (TerminatedWorkerError: ")
+    assert result.output.startswith("Error: a worker has failed (TerminatedWorkerError: ")
     assert result.output.endswith("; what is fitted is kept, and the same command goes on from there\n")
     assert 2 <= len(kept(tmp_path)) < N_FILES
     assert invoke(*arguments(data, tmp_path, "--jobs=2")).exit_code == 0
@@ -392,7 +392,7 @@ def test_a_cluster_that_gives_up_is_not_waited_for(data, tmp_path, after):
         after[1] = only.kill
         result = invoke(*arguments(data, out, "--cluster", address))
     assert result.exit_code == 1
-    assert result.output.startswith("Error: the workers have failed (KilledWorker: ")
+    assert result.output.startswith("Error: a worker has failed (KilledWorker: ")
     assert kept(out)
 
 

@@ -192,7 +192,7 @@ def _grid(names: Sequence[str], n_rows: int, height: float, what: str, learner: 
     figure.suptitle(title)
     axes = figure.subplots(n_rows, len(names), sharex=True, squeeze=False)
     for top, name in zip(axes[0], names, strict=True):
-        top.set_title(name)
+        top.set_title(name, parse_math=False)
     return figure, axes
 
 

@@ -1,15 +1,14 @@
 """The learners of an experiment, by name: ``br-lr``, ``ecc-lr``, ``trees``, ``br-lr+sigmoid``, …"""
 
-from difflib import get_close_matches
 from typing import Any
 
 from abstain import learners
 from abstain.calibration.calibrators import METHODS
 from abstain.classifier import AbstainingClassifier
+from abstain.learners.binary import FOLDS as PLATT_FOLDS
+from abstain.learners.chains import N_CHAINS
 
-FOLDS = 5  # of the calibration, and of Platt scaling
-CHAINS = 50
-TREES = 200
+FOLDS = 5  # of the calibration
 NAMES = tuple(f"{base}{suffix}" for base in (*learners.NAMES, "trees") for suffix in ("", *(f"+{m}" for m in METHODS)))
 """The papers' learners and the trees we recommend, each as it is or with its labels calibrated."""
 
@@ -17,12 +16,9 @@ NAMES = tuple(f"{base}{suffix}" for base in (*learners.NAMES, "trees") for suffi
 def require_learner(name: str) -> None:
     """Raise ValueError if there is no such learner."""
     if name not in NAMES:
-        close = get_close_matches(name.lower(), NAMES, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(
-            f"there is no learner {name!r}{hint} (there are {', '.join(learners.NAMES)} and trees, each as it is or "
-            f"with {' or '.join(f'+{method}' for method in METHODS)})"
-        )
+        calibrated = " or ".join(f"+{method}" for method in METHODS)
+        shown = f"{', '.join(learners.NAMES)} and trees, each as it is or with {calibrated}"
+        raise learners.unknown("learner", name, NAMES, shown)
 
 
 def make(name: str, shape: tuple[int, int, int], seed: int) -> AbstainingClassifier:
@@ -47,8 +43,8 @@ def settings(model: AbstainingClassifier) -> dict[str, str]:
 def n_fits(name: str, n_labels: int) -> int:
     """How many models of one label, or trees, it takes."""
     base, _, calibration = name.partition("+")
-    once = TREES if base == "trees" else n_labels * (CHAINS if base.startswith("ecc") else 1)
-    platt = 1 + FOLDS if base.endswith("svm") else 1
+    once = learners.N_TREES if base == "trees" else n_labels * (N_CHAINS if base.startswith("ecc") else 1)
+    platt = 1 + PLATT_FOLDS if base.endswith("svm") else 1
     return once * platt * (1 + FOLDS if calibration else 1)
 
 

@@ -16,6 +16,7 @@ from abstain import __version__
 from abstain.experiment import models
 from abstain.experiment.problems import Problem
 from abstain.experiment.protocol import LOSSES
+from abstain.learners import unknown
 
 LIBRARIES = "numpy", "scipy", "scikit-learn"
 
@@ -31,7 +32,7 @@ def require_known(learners: Sequence[str], losses: Sequence[str]) -> None:
         models.require_learner(name)
     for loss in losses:
         if loss not in LOSSES:
-            raise ValueError(f"there is no loss {loss!r} in the experiment (there are {', '.join(LOSSES)})")
+            raise unknown("loss", loss, LOSSES, ", ".join(LOSSES))
     _require_distinct("learner", learners)
     _require_distinct("loss", losses)
 

@@ -1,6 +1,7 @@
 """The data of an experiment: features, labels, and a fingerprint of both."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -28,6 +29,16 @@ class Problem:
     label_names: Sequence[str]
     origin: str
 
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[^/\\\0]{1,80}", self.name) or self.name.startswith("."):
+            raise InvalidDataset(f"a data set cannot be called {self.name!r}: its name is part of the names of files")
+        n, m = self.labels.shape
+        if self.features.shape[0] != n or len(self.label_names) != m:
+            raise InvalidDataset(
+                f"{self.name}: {self.features.shape[0]} rows of features and {len(self.label_names)} label names "
+                f"do not fit {n} × {m} labels"
+            )
+
     @property
     def shape(self) -> tuple[int, int, int]:
         """Instances, features, labels."""
@@ -36,9 +47,12 @@ class Problem:
     @cached_property
     def sha256(self) -> str:
         """A fingerprint of the numbers and the names: where they were read from does not matter."""
-        matrix = self.features
-        parts = [matrix.indptr, matrix.indices, matrix.data] if sparse.issparse(matrix) else [matrix]
         found = hashlib.sha256(repr((self.shape, list(self.label_names))).encode())
+        parts = [self.features]
+        if sparse.issparse(self.features):
+            matrix = sparse.csr_array(self.features, copy=True)
+            matrix.sum_duplicates()
+            parts = [matrix.indptr, matrix.indices, matrix.data]
         for part in (*parts, self.labels):
             found.update(np.ascontiguousarray(part).data)
         return found.hexdigest()
@@ -48,6 +62,8 @@ def load(name: str, folder: Path | None = None) -> Problem:
     """A data set by the path of its ARFF file, by its name in a folder, or, without a folder, from its public home."""
     if _is_path(name):
         path = Path(name)
+        if path.is_dir():
+            raise InvalidDataset(f"{name!r} is a folder; give the ARFF file, or a name and the folder as --data")
     elif folder is not None:
         path = _find(name, folder)
     else:

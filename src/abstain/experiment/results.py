@@ -93,6 +93,7 @@ class Results:
         if len(twice):
             first = twice.iloc[0]
             raise InvalidDataset(f"two of the folders have results for {first.dataset} with {first.learner}")
+        _require_same_protocol([part.manifest for part in parts])
         coverage = pd.concat([part.coverage for part in parts], ignore_index=True)
         timings = pd.concat([part.timings for part in parts], ignore_index=True)
         return cls(results, coverage, timings, {"parts": [part.manifest for part in parts]})
@@ -103,7 +104,11 @@ class Results:
         return pd.concat([groups.mean(), groups.sem().add_suffix("_se")], axis=1).reset_index()
 
     def aurc(self) -> pd.DataFrame:
-        """Area under the risk–coverage curve, for each fold: the mean risk when all coverages are equally likely."""
+        """Area under the risk–coverage curve, for each fold: the mean risk when all coverages are equally likely.
+
+        The risk is the average loss ℓ(y_D, ŷ_D) of an instance, in the unit of the results, not the error rate among
+        the labels answered: for most of these losses that would make no sense.
+        """
         rows = []
         for keys, curve in self.coverage.groupby([*CURVE_KEYS, "fold"], sort=False):
             curve = curve.sort_values(["coverage", "step"])
@@ -114,6 +119,16 @@ class Results:
                 areas["aurc" if column == "risk" else column] = np.trapezoid(risk, coverage)
             rows.append({**dict(zip([*CURVE_KEYS, "fold"], keys, strict=True)), **areas})
         return pd.DataFrame(rows)
+
+
+def _require_same_protocol(manifests: list[dict[str, Any]]) -> None:
+    """Raise `InvalidDataset` if two runs had other data of the same name, or folded it otherwise."""
+    seen: dict[str, Any] = {}
+    for manifest in manifests:
+        for name, about in manifest["datasets"].items():
+            how = about["sha256 of the arrays"], manifest["folds"], manifest["seed"]
+            if seen.setdefault(name, how) != how:
+                raise InvalidDataset(f"two of the folders differ in the data, the folds or the seed of {name}")
 
 
 def _read(folder: Path) -> Results:

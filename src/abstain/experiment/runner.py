@@ -145,8 +145,11 @@ def _fitted(folds: list[Fold], share: Callable[[Data], Any]) -> Generator[tuple[
     """The folds as they get ready, in any order."""
     data = {problem: share((problem.features, problem.labels)) for problem in {fold.problem for fold in folds}}
     answers = _answers(
-        delayed(_numbered)(i, str(fold), fold.learner, fold.seed, data[fold.problem], fold.rows)
-        for i, fold in enumerate(folds)
+        "a worker",
+        (
+            delayed(_numbered)(i, str(fold), fold.learner, fold.seed, data[fold.problem], fold.rows)
+            for i, fold in enumerate(folds)
+        ),
     )
     with closing(answers):
         for i, (made_with, kept) in answers:
@@ -161,7 +164,7 @@ def _numbered(i: int, *arguments: Any) -> tuple[int, tuple[dict[str, str], Kept]
     return i, predict(*arguments)
 
 
-def _answers(tasks: Iterable[Any], order: str = "generator_unordered") -> Generator[Any]:
+def _answers(what: str, tasks: Iterable[Any], order: str = "generator_unordered") -> Generator[Any]:
     """What the workers answer. What goes wrong, besides the fits themselves, goes wrong with the workers."""
     try:
         with warnings.catch_warnings(), closing(Parallel(return_as=order)(tasks)) as answers:
@@ -171,7 +174,7 @@ def _answers(tasks: Iterable[Any], order: str = "generator_unordered") -> Genera
         raise
     except Exception as reason:
         raise FitFailed(
-            f"the workers have failed ({type(reason).__name__}: {reason}); "
+            f"{what} has failed ({type(reason).__name__}: {reason}); "
             "what is fitted is kept, and the same command goes on from there"
         ) from reason
 
@@ -182,7 +185,7 @@ def _decide(plan: Plan, store: Store, hidden: bool | None) -> Results:
     tasks = (delayed(tables)(_collect(pair, store, timings), list(plan.losses)) for pair in pairs)
     results: list[Row] = []
     curves: list[Row] = []
-    with closing(_answers(tasks, "generator")) as found:
+    with closing(_answers("deciding", tasks, "generator")) as found:
         for pair, (first, second) in zip(pairs, tqdm(found, "deciding", len(pairs), disable=hidden), strict=True):
             results += ({**_keys(pair), **row} for row in first)
             curves += ({**_keys(pair), **row} for row in second)

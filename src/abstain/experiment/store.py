@@ -6,19 +6,16 @@ another file. It is a plain table (`abstain.read_table` reads it), so that nothi
 
 import hashlib
 import json
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from abstain.drafts import replacing
+from abstain.drafts import remove_forgotten, replacing
 from abstain.experiment.plan import Fold
 
 KEY = b"abstain"
-FORGOTTEN = 3600.0  # seconds after which a draft belongs to nobody
 
 
 class Kept(NamedTuple):
@@ -73,10 +70,8 @@ class Store:
     def prepare(self) -> None:
         """Make the folder, and remove what a killed run has left half-written in it or beside it."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        for draft in (*self.folder.glob(".*.part"), *self.folder.parent.glob(".*.part")):
-            with suppress(FileNotFoundError):  # another run may be at work
-                if time.time() - draft.stat().st_mtime > FORGOTTEN:
-                    draft.unlink()
+        remove_forgotten(self.folder)
+        remove_forgotten(self.folder.parent)
 
 
 def _checksum(rows: NDArray[Any], probabilities: NDArray[np.float64]) -> str:

@@ -3,7 +3,7 @@
 Their parts are scikit-learn's; they reach the optima of its per-label loops, with solvers that suit the data.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
@@ -32,6 +32,7 @@ NAMES = tuple(f"{strategy}-{base}" for strategy in STRATEGIES for base in BASES)
 """``br`` binary relevance, ``cc`` a chain, ``ecc`` 50 chains; ``lr`` logistic regression, ``svm``, ``nystroem-svm``."""
 
 
+N_TREES = 200
 MOST_FEATURES_TRIED = 100
 VOTES_OF_A_TREE = 300_000  # leaves × labels; with inner nodes and both classes, 32 bytes each
 
@@ -68,12 +69,17 @@ def make(name: str, *, random_state: Any = 0, n_jobs: int | None = None) -> Any:
     (100, 3)
     """
     if name not in NAMES:
-        close = get_close_matches(str(name).lower(), NAMES, 1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"there is no learner {name!r}{hint} (there are {', '.join(NAMES)})")
+        raise unknown("learner", name, NAMES, ", ".join(NAMES))
     strategy, _, base = name.partition("-")
     learner = STRATEGIES[strategy](BASES[base](), random_state, n_jobs)
     return make_pipeline(NystroemMap(random_state=random_state), learner) if "nystroem" in base else learner
+
+
+def unknown(what: str, name: str, names: Sequence[str], shown: str) -> ValueError:
+    """What to say of a name that is none of the names."""
+    close = get_close_matches(str(name).lower(), names, 1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    return ValueError(f"there is no {what} {name!r}{hint} (there are {shown})")
 
 
 def recommended(n_instances: int, n_features: int, n_labels: int, n_jobs: int | None = None) -> ExtraTreesClassifier:
@@ -84,7 +90,7 @@ def recommended(n_instances: int, n_features: int, n_labels: int, n_jobs: int | 
     labels take about 10 MB. Beyond some 10⁷ instances × labels a linear learner (``br-lr``) is the better choice.
     """
     return ExtraTreesClassifier(
-        n_estimators=200,
+        n_estimators=N_TREES,
         max_features=min(MOST_FEATURES_TRIED, max(1, round(0.3 * n_features))),
         min_samples_leaf=max(2, round(n_instances * n_labels / VOTES_OF_A_TREE)),
         n_jobs=n_jobs,

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, column_or_1d
 
 from abstain.errors import InvalidLabels
 from abstain.learners.newton import NewtonLogisticRegression
@@ -31,6 +31,8 @@ class BinaryLearner(ClassifierMixin, BaseEstimator, ABC):
 
     def fit(self, X: Any, y: NDArray[Any], sample_weight: Any = None) -> Self:
         """Learn one label; one that is constant or too rare gets its frequency."""
+        y = column_or_1d(y)
+        check_consistent_length(X, y)
         self.classes_ = np.array([0, 1])
         if not np.isin(y, self.classes_).all():
             raise InvalidLabels(f"a label is 0 or 1; this one has the values {np.unique(y).tolist()[:5]}")

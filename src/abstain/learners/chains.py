@@ -10,6 +10,8 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+N_CHAINS = 50
+
 
 class ChainEnsemble(ClassifierMixin, BaseEstimator):
     """The mean of the probabilities of classifier chains, each with the labels in an order of its own.
@@ -26,7 +28,7 @@ class ChainEnsemble(ClassifierMixin, BaseEstimator):
     """
 
     def __init__(
-        self, estimator: Any, n_chains: int = 50, *, random_state: Any = None, n_jobs: int | None = None
+        self, estimator: Any, n_chains: int = N_CHAINS, *, random_state: Any = None, n_jobs: int | None = None
     ) -> None:
         self.estimator = estimator
         self.n_chains = n_chains
