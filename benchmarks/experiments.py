@@ -8,7 +8,6 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -18,13 +17,13 @@ from abstain.experiment.claims import as_markdown, check
 from abstain.experiment.figures import draw
 from abstain.experiment.protocol import DATASETS, LEARNERS, LOSSES
 from abstain.experiment.results import RELATED
+from abstain.experiment.store import Store
 from benchmarks.data import DATA, nus_wide_labels, simulated_features
 from benchmarks.data import load as load_arrays
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "experiments"
 DOCS = ROOT / "docs" / "experiments"
-WALL = KEPT / "wall.json"
 SHARE_OF_NUS_WIDE = 10  # one image in ten
 SIMULATED = "nus-wide-simulated"
 SHOWN = (
@@ -61,8 +60,9 @@ def plans() -> dict[str, Plan]:
 
 
 def timed(name: str, plan: Plan) -> None:
-    """Run a plan; if all of it had to be fitted, keep how long that took, and how long deciding takes."""
-    is_new = not (KEPT / name / "probabilities").exists()
+    """Run a plan; if none of it was there, keep how long that took, and how long deciding takes."""
+    store = Store(KEPT / name / "probabilities")
+    is_new = all(store.read(fold) is None for fold in plan.folds)
     start = time.perf_counter()
     run(plan, KEPT / name)
     whole = time.perf_counter() - start
@@ -70,9 +70,8 @@ def timed(name: str, plan: Plan) -> None:
     if is_new:
         start = time.perf_counter()
         run(plan, KEPT / name)
-        walls = json.loads(WALL.read_text()) if WALL.exists() else {}
-        walls[name] = {"whole": whole, "deciding": time.perf_counter() - start}
-        WALL.write_text(json.dumps(walls))
+        took = {"whole": whole, "deciding": time.perf_counter() - start}
+        (KEPT / name / "wall.json").write_text(json.dumps(took))
 
 
 def markdown(table: pd.DataFrame, number: str = "{}") -> str:
@@ -83,15 +82,13 @@ def markdown(table: pd.DataFrame, number: str = "{}") -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def wall_times(plans: dict[str, Plan]) -> Iterator[str]:
-    walls = json.loads(WALL.read_text()) if WALL.exists() else {}
-    yield "| data sets | learners | fits | wall time, 2 cores | of which deciding |\n|---|---|---|---|---|"
-    for name, plan in plans.items():
-        if name in walls:
-            fits = sum(fold.n_fits for fold in plan.folds)
-            whole, deciding = walls[name]["whole"] / 60, walls[name]["deciding"]
-            what = f"| {', '.join(plan.names)} | {', '.join(plan.learners)}"
-            yield f"{what} | {fits} | {whole:.1f} min | {deciding:.0f} s |"
+def wall_time(plan: Plan) -> str:
+    took = json.loads((KEPT / "grid" / "wall.json").read_text())
+    fits = sum(fold.n_fits for fold in plan.folds)
+    return (
+        f"{', '.join(plan.names)} with {', '.join(plan.learners)}, {fits:,} fits and all that follows: "
+        f"**{took['whole'] / 60:.1f} minutes** on 2 cores, of which deciding takes {took['deciding']:.0f} seconds."
+    )
 
 
 def fitting_times(results: Results) -> str:
@@ -145,7 +142,7 @@ def write(plans: dict[str, Plan]) -> None:
     (ROOT / "docs" / "experiments.md").write_text(
         page.format(
             data=data,
-            wall="\n".join(wall_times(plans)),
+            wall=wall_time(plans["grid"]),
             fitting=fitting_times(results),
             figures=figures,
             verdict=as_markdown(check(Results.read([KEPT / name for name in real]))),

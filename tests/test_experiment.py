@@ -1,11 +1,13 @@
 """The experiments' numbers against slow and obvious ways to get them, and a run on published data."""
 
+import dataclasses
 import itertools
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.metrics import f1_score
 from sklearn.model_selection import KFold
 
@@ -86,8 +88,7 @@ def test_others_leave_as_much_open(data, loss):
     """With a penalty of 1 for a label and no loss of the answers, all cost the same."""
     judge = Judge(data, loss)
     n_abstained = np.random.default_rng(0).integers(0, 7, 50)
-    free = {rule: judge.related(n_abstained, Linear(0.0)) for rule in ("price",)}["price"]
-    priced = judge.related(n_abstained, Linear(1.0))
+    free, priced = judge.related(n_abstained, Linear(0.0)), judge.related(n_abstained, Linear(1.0))
     wanted = judge.unit * data.means(n_abstained.astype(float))
     for rule in ("thresholds", "instances", "random"):
         np.testing.assert_allclose(priced[rule] - free[rule], wanted)
@@ -264,6 +265,40 @@ def test_results_of_several_runs(tmp_path):
 def test_impossible_plans(settings, message):
     with pytest.raises(ValueError, match=message):
         Plan(**{"problems": [random_problem()], "learners": ["br-lr"], **settings})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "a/b"}, "a data set cannot be called 'a/b'"),
+        ({"name": "../up"}, "a data set cannot be called"),
+        ({"name": ""}, "a data set cannot be called ''"),
+        ({"name": "x" * 100}, "a data set cannot be called"),
+        ({"label_names": ["one"]}, "random-0: 60 rows of features and 1 label names do not fit 60 × 5 labels"),
+        ({"features": np.zeros((59, 4))}, "random-0: 59 rows of features"),
+    ],
+)
+def test_impossible_data(changes, message):
+    with pytest.raises(abstain.InvalidDataset, match=message):
+        dataclasses.replace(random_problem(), **changes)
+
+
+def test_a_fingerprint_is_of_the_numbers_not_of_their_form():
+    problem = random_problem()
+    features = sparse.csr_array(np.triu(np.ones((60, 60))))
+    csr, csc, coo, other = (
+        dataclasses.replace(problem, features=form)
+        for form in (features, features.tocsc(), features.tocoo(), features.T)
+    )
+    assert csr.sha256 == csc.sha256 == coo.sha256 != other.sha256
+    assert dataclasses.replace(problem, labels=1 - problem.labels).sha256 != problem.sha256
+
+
+def test_runs_that_do_not_fit_together(tmp_path):
+    for seed, learner in ((0, "br-lr"), (1, "cc-lr")):
+        run(Plan([random_problem()], [learner], ["f1"], n_folds=2, seed=seed), tmp_path / learner, jobs=1)
+    with pytest.raises(abstain.InvalidDataset, match="differ in the data, the folds or the seed of random-0"):
+        Results.read([tmp_path / "br-lr", tmp_path / "cc-lr"])
 
 
 def test_fits_are_counted():
