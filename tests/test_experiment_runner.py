@@ -13,6 +13,7 @@ import sys
 import termios
 import time
 from contextlib import contextmanager
+from uuid import uuid4
 
 import numpy as np
 import psutil
@@ -23,9 +24,11 @@ from scipy import sparse
 from threadpoolctl import threadpool_info
 
 from abstain.cli import main
+from abstain.drafts import FORGOTTEN
 from abstain.errors import FitFailed, InvalidDataset
 from abstain.experiment import Plan, load, models, plan, problems, run, runner
-from abstain.experiment.store import FORGOTTEN, Store
+from abstain.experiment.runner import _filled
+from abstain.experiment.store import Store
 
 LEARNERS = "br-lr", "ecc-lr"
 LOSSES = "hamming", "f1"
@@ -179,10 +182,16 @@ def test_killed_while_it_writes_a_file_it_goes_on(data, uninterrupted, tmp_path,
     assert not draft.exists()
 
 
-def test_a_fresh_draft_may_belong_to_somebody(tmp_path):
-    (tmp_path / ".results.csv.0123.part").touch()
+def test_only_our_own_forgotten_drafts_are_removed(tmp_path):
+    fresh, forgotten, foreign = (
+        tmp_path / name for name in (f".a.{uuid4().hex}.part", f".b.{uuid4().hex}.part", ".mine.part")
+    )
+    for file in (fresh, forgotten, foreign):
+        file.touch()
+    for file in (forgotten, foreign):
+        os.utime(file, (time.time() - 2 * FORGOTTEN,) * 2)
     Store(tmp_path / "probabilities").prepare()
-    assert (tmp_path / ".results.csv.0123.part").exists()
+    assert [file.exists() for file in (fresh, forgotten, foreign)] == [True, False, True]
 
 
 def test_interrupted_it_says_so_and_goes_on(data, uninterrupted, tmp_path):
@@ -490,21 +499,38 @@ def test_a_learner_that_fails_leaves_what_is_fitted(brief, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["dense", "sparse"])
-def test_a_value_that_is_missing_is_named(tmp_path, packed):
-    lines = arff(n=6).splitlines()
-    if packed:
-        lines[-6:] = ["{0 1,5 0.5}", "{1 1}", "{0 1,2 1,6 ?}", "{3 1}", "{4 1}", "{}"]
-        feature = "x3"
-    else:
-        lines[-4] = re.sub(r"(.*),[^,]+,([^,]+)$", r"\1,?,\2", lines[-4])
-        feature = "x6"
+def test_missing_numbers_become_the_median_of_the_others(packed):
+    features = np.random.default_rng(0).normal(size=(12, 3))
+    features[[1, 5, 9], [0, 2, 0]] = np.nan
+    known, new = np.arange(8), np.arange(8, 12)
+    table = sparse.csr_array(features) if packed else features
+    filled = [part.toarray() if packed else part for part in _filled(table[known], table[new])]
+    medians = np.nanmedian(features[known], axis=0)
+    for rows, part in zip((known, new), filled, strict=True):
+        np.testing.assert_array_equal(part, np.where(np.isnan(features[rows]), medians, features[rows]))
+    assert (_filled(table[:1], table[2:3])[0] != table[:1]).sum() == 0
+
+
+def test_gaps_are_no_obstacle_but_the_infinite_is(tmp_path):
+    lines = arff(n=20).splitlines()
+    lines[-4] = re.sub(r"(.*),[^,]+,([^,]+)$", r"\1,?,\2", lines[-4])
     (tmp_path / "gaps.arff").write_text("\n".join(lines))
-    result = invoke("experiment", "run", "--datasets", tmp_path / "gaps.arff", "--out", tmp_path / "out")
+    given = ("experiment", "run", "--learners", "br-lr", "--folds", "2", "--losses", "hamming")
+    result = invoke(*given, "--datasets", tmp_path / "gaps.arff", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    lines[-4] = lines[-4].replace("?", "1e999")
+    (tmp_path / "huge.arff").write_text("\n".join(lines))
+    result = invoke(*given, "--datasets", tmp_path / "huge.arff", "--out", tmp_path / "other")
     assert result.exit_code == 1
-    assert result.output == (
-        f"Error: gaps.arff: instance 3 has no value for feature {feature!r}; the learners need one\n"
-    )
-    assert not (tmp_path / "out").exists()
+    assert "huge.arff" in result.output
+    assert not (tmp_path / "other").exists()
+
+
+def test_other_settings_in_the_same_folder(data, tmp_path):
+    given = ("experiment", "run", "--datasets", data, "--learners", "br-lr", "--losses", "hamming", "-o", tmp_path)
+    said = [invoke(*given, "--folds", folds).output for folds in ("2", "2", "3")]
+    assert ["were replaced" in text for text in said] == [False, False, True]
+    assert len(list((tmp_path / "probabilities").iterdir())) == 5
 
 
 def test_a_folder_that_cannot_be(data, tmp_path):
@@ -655,7 +681,7 @@ def test_several_values(loaded, tmp_path, given):
     result = invoke("experiment", "run", *given.split(), "--dry-run", "--losses", "f1", "rank", "-o", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert loaded == ["a", "b"]
-    assert "2 losses (f1, rank)" in result.output
+    assert "Losses: f1, rank;" in result.output
     assert not (tmp_path / "out").exists()
 
 
@@ -679,7 +705,7 @@ def test_several_values(loaded, tmp_path, given):
         (
             "--losses f2",
             1,
-            "Error: there is no loss 'f2' in the experiment (there are hamming, rank, f1, jaccard, subset)",
+            "Error: there is no loss 'f2' (there are hamming, rank, f1, jaccard, subset)",
         ),
         ("--losses f1 f1", 1, "Error: the loss 'f1' is there twice"),
     ],
@@ -695,7 +721,7 @@ def test_mistakes_are_explained_before_data_are_loaded(loaded, given, code, mess
     ("given", "message"),
     [
         ("--datasets a b a", "Error: the data set 'a' is there twice"),
-        ("--datasets a --folds 121", "Error: a has 120 instances; they make no 121 folds"),
+        ("--datasets a --folds 121", "Error: a has 120 instances, too few for 121 folds"),
     ],
 )
 def test_mistakes_about_the_data(loaded, tmp_path, given, message):
@@ -709,10 +735,10 @@ def test_the_plan_says_what_is_kept(data, uninterrupted):
     before = sorted(uninterrupted.rglob("*"))
     result = invoke(*arguments(data, uninterrupted, "--dry-run"))
     assert result.exit_code == 0
-    assert "765 fits in 10 folds, of which 0 are to be fitted." in result.output
+    assert "765 fits; 0 of 10 folds are still to be fitted." in result.output
     assert sorted(uninterrupted.rglob("*")) == before
     result = invoke(*arguments(data, uninterrupted, "--dry-run", "--seed=1"))
-    assert "of which 10 are to be fitted." in result.output
+    assert "10 of 10 folds are still to be fitted." in result.output
     assert "400 rows of results" in result.output
 
 
@@ -732,7 +758,7 @@ def shown_on_a_terminal(brief, out):
 
 def test_progress_on_a_terminal(brief, tmp_path, capfd):
     shown = shown_on_a_terminal(brief, tmp_path)
-    assert "fitting 3 of 3 folds:   0%" in shown
+    assert "3 folds to fit:   0%" in shown
     assert "so far, about" in shown
     assert "deciding: 100%" in shown
     percentages = [int(found) for found in re.findall(r"(-?\d+)%", shown)]
@@ -740,10 +766,8 @@ def test_progress_on_a_terminal(brief, tmp_path, capfd):
     assert "-0%" not in shown
     store = Store(tmp_path / "probabilities")
     store.path(brief.folds[1]).unlink()
-    assert re.search(
-        r"fitting 1 of 3 folds:  6\d%.*fitting 1 of 3 folds: 100%", shown_on_a_terminal(brief, tmp_path), re.S
-    )
-    assert "fitting 0 of 3 folds: 100%" in shown_on_a_terminal(brief, tmp_path)
+    assert re.search(r"1 folds to fit:  6\d%.*1 folds to fit: 100%", shown_on_a_terminal(brief, tmp_path), re.S)
+    assert "to fit" not in shown_on_a_terminal(brief, tmp_path)
     run(brief, tmp_path, jobs=1)
     run(brief, tmp_path, jobs=1, progress=False)
     assert capfd.readouterr() == ("", "")

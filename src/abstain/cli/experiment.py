@@ -26,7 +26,7 @@ class _WithLists(click.Command):
         values: list[str] = []
         for arg in [*args, "-"]:  # an option, or the end, ends the list before it
             if current and not arg.startswith("-"):
-                values += arg.split(",")
+                values += [arg] if Path(arg).exists() else arg.split(",")
                 continue
             if current:
                 found = [value for value in values if value]
@@ -125,17 +125,29 @@ def run(
     Fitting takes long: the out-of-fold probabilities are kept in the folder of the results, and the same command goes
     on where it was interrupted. Deciding takes a minute. Then there are results.parquet and .csv (a row for each data
     set, learner, loss, penalty, cost and fold), coverage (risk–coverage curves), summary.csv (means and standard errors
-    over the folds), aurc.csv, timings.csv and manifest.json (versions, seed, checksums).
+    over the folds), aurc.csv (areas under those curves), timings.csv (seconds of one core that all folds took) and
+    manifest.json (versions, seed, checksums).
+
+    Missing numbers are filled with the median of the training folds; nominal features become columns of 0 and 1.
+
+    \b
+    Columns of the results:
+      generalized_loss   average loss of the answers and penalty of the open labels
+                         (Hamming in per cent of the labels, rank divided by their number)
+      abstention         labels left open, per cent
+      mlc, abs           generalised loss of answering everything, of leaving everything open
+      two_thresholds, whole_instances, at_random
+                         generalised loss of others who leave as many labels open
 
     \b
     Examples:
       abstain experiment run --dry-run
       abstain experiment run --data mulan/ --datasets emotions,yeast --learners br-lr cc-lr
       abstain experiment run --datasets my/music.arff --losses f1 --folds 5 --out music
-      abstain experiment run --cluster tcp://scheduler:8786
+      abstain experiment run --cluster tcp://scheduler:8786    (its workers need abstain, too)
     """  # noqa: D301
     if jobs == 0:
-        raise click.BadParameter("0 folds at once will never end", param_hint="--jobs")
+        raise click.BadParameter("0 folds at once will never end; −1 stands for all cores", param_hint="--jobs")
     with _explained(), _resumable(out):
         from abstain import experiment as library
         from abstain.experiment import plan as plans
@@ -148,11 +160,16 @@ def run(
         if dry_run:
             _print_plan(plan, out)
             return
+        manifest = out / "manifest.json"
+        before = manifest.read_text() if manifest.is_file() else None
         results = library.run(plan, out, jobs=jobs, cluster=cluster)
+        if before not in (None, manifest.read_text()):
+            click.echo(f"The results of other settings in {out} were replaced; their probabilities are still there.")
     click.echo(f"{len(results.results)} rows: {out / 'results.parquet'}, {out / 'results.csv'}")
 
 
 def _print_plan(plan: "Plan", out: Path) -> None:
+    from abstain.experiment.protocol import PENALTIES, STEPS
     from abstain.experiment.store import Store
 
     store = Store(out / "probabilities")
@@ -165,9 +182,10 @@ def _print_plan(plan: "Plan", out: Path) -> None:
         total, missing = total + fits, missing + (len(pair) - kept)
         shape = " × ".join(map(str, problem.shape))
         click.echo(f"{problem.name:20} {shape:>30}  {pair[0].learner:16} {fits:9}  {kept} of {len(pair)}")
-    click.echo(f"\n{total} fits in {len(plan.folds)} folds, of which {missing} are to be fitted.")
-    click.echo(f"{len(plan.losses)} losses ({', '.join(plan.losses)}), each with 2 penalties of 10 costs:")
-    click.echo(f"{len(plan.folds) * len(plan.losses) * 20} rows of results in {out}.")
+    click.echo(f"\n{total} fits; {missing} of {len(plan.folds)} folds are still to be fitted.")
+    n_points = len(PENALTIES) * STEPS
+    click.echo(f"Losses: {', '.join(plan.losses)}; for each {len(PENALTIES)} penalties of {STEPS} costs.")
+    click.echo(f"{len(plan.folds) * len(plan.losses) * n_points} rows of results in {out}.")
 
 
 folders = click.argument(

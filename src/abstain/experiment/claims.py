@@ -3,6 +3,7 @@
 A *point* is a data set, a learner, a loss, a penalty and a cost; its loss is the mean over the folds.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,16 @@ ROUNDING = 1e-9
 MUCH = 0.1  # a tenth less is much less
 OFTEN = 0.5  # of the points
 MOSTLY = 0.95
-OTHERS = {"thresholds": "two thresholds tuned for F", "instances": "rejecting whole instances", "random": "chance"}
+OTHERS = {
+    "two_thresholds": "two thresholds tuned for F",
+    "whole_instances": "rejecting whole instances",
+    "at_random": "chance",
+}
+LEGEND = """\
+MLC answers every label, ABS leaves all open. SEP and PAR leave open what is best for the penalties a c and
+a m c/(m + a), a the number of open labels, c the cost. A point is a data set and a cost; its loss is the mean over the
+folds.
+yes: always; mostly: in 95 % of the cases, or nowhere beyond two standard errors; no: otherwise."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +42,12 @@ class Claim:
 
 
 class Tally(NamedTuple):
-    """How many of a learner's points bear a claim out, and what to say of the others."""
+    """How many of a learner's points bear a claim out, what to say of the others, and if all of those may be noise."""
 
     fine: int
     whole: int
     remark: str
+    may_be_noise: bool = False
 
 
 Tell = Callable[[pd.DataFrame], Tally]
@@ -83,15 +94,17 @@ def _of_the_papers(points: pd.DataFrame) -> Iterator[Claim]:
 def _claim(points: pd.DataFrame, sentence: str, tell: Tell, enough: float = 1.0) -> Claim:
     tallies = {learner: tell(some) for learner, some in points.groupby("learner", sort=False)}
     share = sum(tally.fine for tally in tallies.values()) / sum(tally.whole for tally in tallies.values())
+    holds = _judged(share, enough, all(tally.may_be_noise for tally in tallies.values()))
     found = (
-        f"{learner}: {_judged(fine / whole, enough)}, {fine} of {whole}{remark}"
-        for learner, (fine, whole, remark) in tallies.items()
+        f"{learner}: {_judged(tally.fine / tally.whole, enough, tally.may_be_noise)}, "
+        f"{tally.fine} of {tally.whole}{tally.remark}"
+        for learner, tally in tallies.items()
     )
-    return Claim(points.loss.iloc[0], sentence, _judged(share, enough), tuple(found))
+    return Claim(points.loss.iloc[0], sentence, holds, tuple(found))
 
 
-def _judged(share: float, enough: float = 1.0) -> str:
-    return "yes" if share >= enough else "mostly" if share >= MOSTLY else "no"
+def _judged(share: float, enough: float = 1.0, may_be_noise: bool = False) -> str:
+    return "yes" if share >= enough else "mostly" if share >= MOSTLY or may_be_noise else "no"
 
 
 def _where(point: pd.Series) -> str:
@@ -115,7 +128,7 @@ def _never_worse(points: pd.DataFrame) -> Tally:
             f", at most {change.max():+.2%} ({worst.generalized_loss:.4g} > {worst.better:.4g}: {_where(worst)}); "
             f"{(points.errors > 2).sum()} beyond two standard errors"
         )
-    return Tally(int(fine.sum()), len(points), remark)
+    return Tally(int(fine.sum()), len(points), remark, not (points.errors > 2).any())
 
 
 def _much_lower(points: pd.DataFrame) -> Tally:
@@ -195,7 +208,9 @@ def _slower_than_hamming(rank: pd.DataFrame, hamming: pd.DataFrame) -> Iterator[
 def _beyond_the_papers(points: pd.DataFrame) -> Iterator[Claim]:
     silent = points[points.abstention > 0]
     for rule in RELATED if len(silent) else ():
-        yield _claim(silent, f"at equal abstention it costs no more than {OTHERS[rule]}", partial(_gains, other=rule))
+        yield _claim(
+            silent, f"at equal abstention, SEP and PAR cost no more than {OTHERS[rule]}", partial(_gains, other=rule)
+        )
     learners = list(points.learner.unique())
     pairs = [(name, name.partition("+")[0]) for name in learners if "+" in name]
     pairs += [(name, "br-lr") for name in learners if name.startswith("trees")]
@@ -215,13 +230,14 @@ def _gains(points: pd.DataFrame, other: str) -> Tally:
 
 def as_text(claims: list[Claim]) -> str:
     """A table to be read in a terminal."""
-    lines = []
+    lines = [LEGEND]
     for loss in dict.fromkeys(claim.loss for claim in claims):
         lines += ["", f"{SCALES[loss].title}", f"{'holds':8}claim"]
         for claim in claims:
             if claim.loss == loss:
                 lines += [f"{claim.holds:8}{claim.sentence}", *(f"{'':10}{part}" for part in claim.found)]
-    return "\n".join(lines[1:])
+    count = Counter(claim.holds for claim in claims)
+    return "\n".join([*lines, "", ", ".join(f"{count[word]} {word}" for word in ("yes", "mostly", "no"))])
 
 
 def as_markdown(claims: list[Claim]) -> str:

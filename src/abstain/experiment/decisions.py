@@ -95,9 +95,9 @@ class Judge:
         bound = _bound(penalty, m)
         whole = rejected * bound.counts[m] + (1.0 - rejected) * self.full_losses
         return {
-            "thresholds": self.of(self._answers(is_positive.astype(np.int8), between), penalty),
-            "instances": self.unit * data.means(whole),
-            "random": self.of(self._answers(self.full.codes, drawn), penalty),
+            "two_thresholds": self.of(self._answers(is_positive.astype(np.int8), between), penalty),
+            "whole_instances": self.unit * data.means(whole),
+            "at_random": self.of(self._answers(self.full.codes, drawn), penalty),
         }
 
     def _answers(self, codes: NDArray[Any], is_open: NDArray[np.bool_]) -> NDArray[Any]:
@@ -161,7 +161,7 @@ def _spread(path: CostPath) -> Floats:
 def _by_fold(keys: Row, columns: dict[str, NDArray[Any]]) -> Iterator[Row]:
     n_folds = len(next(iter(columns.values())))
     for k in range(n_folds):
-        yield {**keys, "fold": k, **{name: values[k].item() for name, values in columns.items()}}
+        yield {**keys, "fold": k + 1, **{name: values[k].item() for name, values in columns.items()}}
 
 
 def tables(data: OutOfFold, losses: Sequence[str]) -> tuple[list[Row], list[Row]]:

@@ -57,16 +57,15 @@ LOOKS = ("#0072b2", "-", "o"), ("#d55e00", (0, (5, 1.5)), "^"), ("#009e73", (0, 
 DOTS = "#000000", (0, (1, 1.5)), "s"
 FIXED = {"mlc": Line("MLC: answer everything", *LOOKS[2]), "abs": Line("ABS: leave everything open", *DOTS)}
 PENALISED = {
-    "SEP": Line(r"SEP: $a\,c$ for $a$ labels left open", *LOOKS[0]),
+    "SEP": Line(r"SEP: $a\,c$ for $a$ open labels", *LOOKS[0]),
     "PAR": Line(r"PAR: $a\,m\,c\,/\,(m + a)$", *LOOKS[1]),
 }
 RIVALS = {
     "risk": Line("optimal partial abstention", *LOOKS[0]),
-    "thresholds": Line("two thresholds (Pillai et al. 2013)", *LOOKS[1]),
-    "instances": Line("whole instances (Park & Simoff)", *LOOKS[2]),
-    "random": Line("labels at random", *DOTS),
+    "two_thresholds": Line("two thresholds (Pillai et al. 2013)", *LOOKS[1]),
+    "whole_instances": Line("whole instances (Park & Simoff)", *LOOKS[2]),
+    "at_random": Line("labels at random", *DOTS),
 }
-LOSSES = {"hamming": "Hamming", "rank": "rank", "f1": "F1", "jaccard": "Jaccard", "subset": "subset 0/1"}
 STRATEGIES = {"br": "binary relevance", "cc": "classifier chain", "ecc": "ensemble of classifier chains"}
 BASES = {"lr": "logistic regression", "svm": "support vector machines", "nystroem-svm": "Nyström-approximated SVMs"}
 
@@ -117,7 +116,7 @@ def penalty_figure(results: Results, loss: str, learner: str) -> "Figure":
     """
     table, scale = results.summary().query("loss == @loss and learner == @learner"), SCALES[loss]
     names = table["dataset"].unique()
-    figure, axes = _grid(names, 2, 1.5, f"Generalised {LOSSES[loss]} loss", learner)
+    figure, axes = _grid(names, 2, 1.5, f"Generalised {scale.name} loss", learner)
     for (above, below), name in zip(axes.T, names, strict=True):
         part = table[table["dataset"] == name]
         _draw_costs(above, below, part, scale)
@@ -129,6 +128,8 @@ def penalty_figure(results: Results, loss: str, learner: str) -> "Figure":
     left[1].set_ylabel(OPEN)
     beside = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "right", "va": "top", "fontsize": 7}
     left[1].annotate(f"SEP c{unit}\nPAR c{unit}", (0, 0), (-3, -7), **beside)
+    for below in axes[1]:
+        below.set_xlabel("cost of an open label" + (", times m" if scale.per_label else ""))
     return _with_legend(figure, len(names))
 
 
@@ -165,6 +166,8 @@ def related_figure(results: Results, learner: str) -> "Figure":
     for row, loss in zip(axes, losses, strict=True):
         for place, name in zip(row, names, strict=True):
             part = table[(table["loss"] == loss) & (table["dataset"] == name)]
+            if part.empty:
+                place.set_axis_off()
             for k, (column, line) in enumerate(RIVALS.items()):
                 place.plot(100.0 * (1.0 - part["coverage"]), part[column], markevery=(k, 4), **line._asdict())
         row[0].set_ylabel(_on_lines(SCALES[loss].title))

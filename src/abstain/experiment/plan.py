@@ -114,8 +114,10 @@ class Plan:
         require_known(self.learners, self.losses)
         _require_distinct("data set", self.names)
         for problem in self.problems:
-            if not 2 <= self.n_folds <= problem.shape[0]:
-                raise ValueError(f"{problem.name} has {problem.shape[0]} instances; they make no {self.n_folds} folds")
+            if self.n_folds < 2:
+                raise ValueError(f"{self.n_folds} folds: it takes two or more, to learn from some and predict another")
+            if self.n_folds > problem.shape[0]:
+                raise ValueError(f"{problem.name} has {problem.shape[0]} instances, too few for {self.n_folds} folds")
 
     @property
     def names(self) -> list[str]:

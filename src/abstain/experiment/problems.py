@@ -109,21 +109,18 @@ def _find(name: str, folder: Path) -> Path:
 
 def _problem(name: str, bunch: Any, origin: str) -> Problem:
     features = _without_categories(bunch.data, bunch.feature_names, bunch.categories)
-    values = features.data if sparse.issparse(features) else features
-    if not np.isfinite(values).all():
-        where = features.tocoo() if sparse.issparse(features) else None
-        at = int(np.argmin(np.isfinite(values)))
-        row, column = (where.row[at], where.col[at]) if where is not None else divmod(at, features.shape[1])
-        names = [name for name in bunch.feature_names if name not in bunch.categories]
-        feature = names[column] if column < len(names) else f"number {column}"
-        raise InvalidDataset(
-            f"{origin}: instance {row + 1} has no value for feature {feature!r}; the learners need one"
+    values = features.data if sparse.issparse(features) else features.ravel()
+    if np.isinf(values).any():
+        at = int(np.argmax(np.isinf(values)))
+        row = (
+            np.searchsorted(features.indptr, at, "right") - 1 if sparse.issparse(features) else at // features.shape[1]
         )
+        raise InvalidDataset(f"{origin}: instance {row + 1} has an infinite feature; no learner can use it")
     return Problem(name, features, np.asarray(bunch.target, np.uint8), tuple(bunch.target_names), origin)
 
 
 def _without_categories(features: Any, names: Sequence[str], categories: dict[str, tuple[str, ...]]) -> Any:
-    """Numbers as they are, then a column of 0 and 1 for each value of the nominal features."""
+    """Numbers as they are, then a column of 0 and 1 for each value of the nominal features; all 0 if it is missing."""
     if not categories:
         return features
     numeric = [j for j, name in enumerate(names) if name not in categories]

@@ -21,6 +21,7 @@ STEPS = 10
 class Scale:
     """How a loss is priced and shown: its greatest cost by penalty, whether that is over m, and its unit."""
 
+    name: str
     title: str
     greatest: dict[str, float]
     per_label: bool
@@ -39,11 +40,13 @@ class Scale:
 
 
 SCALES = {
-    "hamming": Scale("Hamming loss, % of the labels", {"SEP": 0.5, "PAR": 1.0}, per_label=False, percent=True),
-    "rank": Scale("rank loss / m", {"SEP": 1.0, "PAR": 2.0}, per_label=False),
-    "f1": Scale("1 − F1", {"SEP": 1.0, "PAR": 2.0}, per_label=True),
-    "jaccard": Scale("1 − Jaccard", {"SEP": 1.0, "PAR": 2.0}, per_label=True),
-    "subset": Scale("subset 0/1 loss", {"SEP": 2.5, "PAR": 5.0}, per_label=True),
+    "hamming": Scale(
+        "Hamming", "Hamming loss, % of the labels", {"SEP": 0.5, "PAR": 1.0}, per_label=False, percent=True
+    ),
+    "rank": Scale("rank", "rank loss / m", {"SEP": 1.0, "PAR": 2.0}, per_label=False),
+    "f1": Scale("F1", "1 − F1", {"SEP": 1.0, "PAR": 2.0}, per_label=True),
+    "jaccard": Scale("Jaccard", "1 − Jaccard", {"SEP": 1.0, "PAR": 2.0}, per_label=True),
+    "subset": Scale("subset 0/1", "subset 0/1 loss", {"SEP": 2.5, "PAR": 5.0}, per_label=True),
 }
 LOSSES = tuple(SCALES)
 

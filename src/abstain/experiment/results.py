@@ -4,8 +4,9 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
-from platform import python_version
+from platform import platform, python_version
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,11 @@ except ImportError as reason:
 
 KEYS = ["dataset", "learner", "loss", "penalty", "cost"]
 CURVE_KEYS = ["dataset", "learner", "loss"]
-RELATED = ["thresholds", "instances", "random"]
+RELATED = ["two_thresholds", "whole_instances", "at_random"]
 """What others would do, at equal abstention: columns of both tables."""
 COLUMNS = [*KEYS, "fold", "n_instances", "n_labels", "generalized_loss", "abstention", "mlc", "abs", *RELATED]
+FURTHER = "joblib", "numba", "pandas", "pyarrow"
+"""Libraries that the numbers should not depend on, for the record."""
 CURVE_COLUMNS = [*CURVE_KEYS, "step", "fold", "coverage", "risk", *RELATED]
 
 
@@ -34,8 +37,9 @@ class Results:
 
     ``results`` has a row for each data set, learner, loss, penalty, cost and fold: the average generalised loss of the
     optimal partial predictions, how many per cent of the labels they leave open, and the generalised loss of answering
-    everything (``mlc``), of leaving everything open (``abs``), and of others who leave as much open (``thresholds``,
-    ``instances``, ``random``). The Hamming loss is in per cent of the labels, the rank loss per label.
+    everything (``mlc``), of leaving everything open (``abs``), and of others who leave as much open
+    (``two_thresholds``, ``whole_instances``, ``at_random``). The Hamming loss is in per cent of the labels, the rank
+    loss per label.
 
     ``coverage`` has points of the risk–coverage curves: the share of labels answered along all linear costs, the
     average loss of the answers (``risk``) and that of others who answer as many.
@@ -53,8 +57,8 @@ class Results:
             "datasets": {
                 problem.name: {
                     "origin": problem.origin,
-                    "instances, features, labels": problem.shape,
-                    "sha256 of the arrays": problem.sha256,
+                    **dict(zip(("instances", "features", "labels"), problem.shape, strict=True)),
+                    "sha256": problem.sha256,
                 }
                 for problem in plan.problems
             },
@@ -62,7 +66,8 @@ class Results:
             "losses": list(plan.losses),
             "folds": plan.n_folds,
             "seed": plan.seed,
-            "versions": {"python": python_version(), **versions()},
+            "versions": {"python": python_version(), **versions(), **{name: version(name) for name in FURTHER}},
+            "platform": platform(),
         }
         return cls(pd.DataFrame(results), pd.DataFrame(coverage), pd.DataFrame(timings), manifest)
 
@@ -126,7 +131,7 @@ def _require_same_protocol(manifests: list[dict[str, Any]]) -> None:
     seen: dict[str, Any] = {}
     for manifest in manifests:
         for name, about in manifest["datasets"].items():
-            how = about["sha256 of the arrays"], manifest["folds"], manifest["seed"]
+            how = about["sha256"], manifest["folds"], manifest["seed"]
             if seen.setdefault(name, how) != how:
                 raise InvalidDataset(f"two of the folders differ in the data, the folds or the seed of {name}")
 

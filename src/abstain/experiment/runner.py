@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
 from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.impute import SimpleImputer
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
@@ -104,28 +106,51 @@ def predict(name: str, learner: str, seed: int, data: Data, rows: tuple[Any, Any
     with threadpool_limits(1), parallel_config(backend="sequential"):
         try:
             model = models.make(learner, (len(train), features.shape[1], labels.shape[1]), seed)
-            probabilities = model.fit(features[train], labels[train]).predict_proba(features[test])
+            known, new = _filled(features[train], features[test])
+            probabilities = model.fit(known, labels[train]).predict_proba(new)
         except Exception as reason:
             raise FitFailed(f"{name}: {type(reason).__name__}: {reason}") from reason
     return versions(), Kept(probabilities, time.perf_counter() - start)
 
 
+def _filled(known: Any, new: Any) -> tuple[Any, Any]:
+    """Missing numbers are taken to be the median of those known."""
+    if not any(np.isnan(table.data if sparse.issparse(table) else table).any() for table in (known, new)):
+        return known, new
+    imputer = SimpleImputer(strategy="median", keep_empty_features=True).fit(known)
+    return imputer.transform(known), imputer.transform(new)
+
+
 def _fit_missing(plan: Plan, store: Store, hidden: bool | None, share: Callable[[Data], Any]) -> None:
     missing = [fold for fold in plan.folds if not _is_there(fold, store)]
+    if not missing:
+        return
     missing.sort(key=lambda fold: -fold.work)  # the longest first, so that no core idles at the end
     total = sum(map(_steps, plan.folds))
-    bar = tqdm(
-        total=total,
-        initial=total - sum(map(_steps, missing)),
-        desc=f"fitting {len(missing)} of {len(plan.folds)} folds",
-        bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed} so far, about {remaining} to go{postfix}",
-        disable=hidden,
-    )
-    with bar, closing(_fitted(missing, share)) as fitted:
+    bar = _bar(f"{len(missing)} folds to fit", total, total - sum(map(_steps, missing)), hidden)
+    with bar as advance, closing(_fitted(missing, share)) as fitted:
         for fold, kept in fitted:
             store.write(fold, kept)
-            bar.set_postfix_str(str(fold), refresh=False)
-            bar.update(_steps(fold))
+            advance(_steps(fold))
+
+
+@contextmanager
+def _bar(what: str, total: int, initial: int, hidden: bool | None) -> Iterator[Callable[[int], Any]]:
+    """A progress bar whose clock ticks while nothing gets ready."""
+    shape = "{desc}: {percentage:3.0f}%|{bar}| {elapsed} so far, about {remaining} to go"
+    done = threading.Event()
+    with tqdm(total=total, initial=initial, desc=what, bar_format=shape, disable=hidden, dynamic_ncols=True) as bar:
+
+        def tick() -> None:
+            while not done.wait(1.0):
+                bar.refresh()
+
+        if not bar.disable:
+            threading.Thread(target=tick, daemon=True).start()
+        try:
+            yield bar.update
+        finally:
+            done.set()
 
 
 def _steps(fold: Fold) -> int:
@@ -185,10 +210,12 @@ def _decide(plan: Plan, store: Store, hidden: bool | None) -> Results:
     tasks = (delayed(tables)(_collect(pair, store, timings), list(plan.losses)) for pair in pairs)
     results: list[Row] = []
     curves: list[Row] = []
-    with closing(_answers("deciding", tasks, "generator")) as found:
-        for pair, (first, second) in zip(pairs, tqdm(found, "deciding", len(pairs), disable=hidden), strict=True):
+    bar = _bar("deciding", len(pairs), 0, hidden)
+    with bar as advance, closing(_answers("deciding", tasks, "generator")) as found:
+        for pair, (first, second) in zip(pairs, found, strict=True):
             results += ({**_keys(pair), **row} for row in first)
             curves += ({**_keys(pair), **row} for row in second)
+            advance(1)
     return Results.of(plan, results, curves, timings)
 
 
