@@ -1,6 +1,6 @@
 """From probabilities to results: every loss, penalty and cost from one risk profile, and what others would do."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from abstain.experiment.protocol import SCALES, priced
 from abstain.experiment.related import Others, Tuning
 from abstain.losses import as_loss
 from abstain.metrics import generalized_loss
-from abstain.penalties import BoundPenalty, Linear, Penalty
+from abstain.penalties import Linear, Penalty
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
 from abstain.profile import CostPath, RiskProfile
 
@@ -21,6 +21,8 @@ COVERAGES = 20
 """Points of a risk–coverage curve between answering nothing and answering everything."""
 Floats = NDArray[np.float64]
 Partial = PartialPrediction | PartialRanking
+Row = dict[str, Any]
+FREE = Linear(0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,16 +75,16 @@ class Judge:
     @cached_property
     def full_losses(self) -> Floats:
         """What it costs on each instance."""
-        return self._losses(self.full, 0.0)
+        return self._losses(self.full, FREE)
 
-    def _losses(self, prediction: Any, penalty: Penalty | float) -> Floats:
+    def _losses(self, prediction: Any, penalty: Penalty) -> Floats:
         return np.asarray(generalized_loss(self.data.labels, prediction, self.loss, penalty, average=False))
 
-    def of(self, prediction: Any, penalty: Penalty | float) -> Floats:
+    def of(self, prediction: Any, penalty: Penalty) -> Floats:
         """The generalised loss of each fold."""
         return self.unit * self.data.means(self._losses(prediction, penalty))
 
-    def related(self, n_abstained: NDArray[np.intp], penalty: Penalty | float) -> dict[str, Floats]:
+    def related(self, n_abstained: NDArray[np.intp], penalty: Penalty) -> dict[str, Floats]:
         """The same of what others would answer, had each fold to leave open as many labels."""
         data, m = self.data, self.data.labels.shape[1]
         between, drawn, is_positive = np.empty((3, *data.labels.shape), np.bool_)
@@ -92,8 +94,7 @@ class Judge:
             between[rows], is_positive[rows] = others.between_thresholds(count)
             drawn[rows] = others.at_random(count)
             rejected[rows] = others.whole_instances(count)
-        bound = _bound(penalty, m)
-        whole = rejected * bound.counts[m] + (1.0 - rejected) * self.full_losses
+        whole = rejected * penalty.bind(m).counts[m] + (1.0 - rejected) * self.full_losses
         return {
             "two_thresholds": self.of(self._answers(is_positive.astype(np.int8), between), penalty),
             "whole_instances": self.unit * data.means(whole),
@@ -107,13 +108,6 @@ class Judge:
         best_first = np.argsort(np.where(is_open, np.inf, -self.data.probabilities), axis=1, kind="stable")
         positions = np.argsort(best_first, axis=1, kind="stable")
         return np.where(is_open, ABSTAIN, positions)
-
-
-def _bound(penalty: Penalty | float, n_labels: int) -> BoundPenalty:
-    return (penalty if isinstance(penalty, Penalty) else Linear(penalty)).bind(n_labels)
-
-
-Row = dict[str, Any]
 
 
 def outcomes(judge: Judge) -> Iterator[Row]:
@@ -141,8 +135,8 @@ def coverages(judge: Judge) -> Iterator[Row]:
         partial = judge.profile.decide(Linear(float(cost)))
         columns = {
             "coverage": 1.0 - data.means(partial.n_abstained / m),
-            "risk": judge.of(partial, 0.0),
-            **judge.related(partial.n_abstained, 0.0),
+            "risk": judge.of(partial, FREE),
+            **judge.related(partial.n_abstained, FREE),
         }
         yield from _by_fold({"step": step}, columns)
 
@@ -166,7 +160,10 @@ def _by_fold(keys: Row, columns: dict[str, NDArray[Any]]) -> Iterator[Row]:
 
 def tables(data: OutOfFold, losses: Sequence[str]) -> tuple[list[Row], list[Row]]:
     """The results and the risk–coverage curves of all losses."""
-    judges = [Judge(data, loss) for loss in losses]
-    parts: list[Callable[[Judge], Iterator[Row]]] = [outcomes, coverages]
-    first, second = ([{"loss": judge.loss, **row} for judge in judges for row in part(judge)] for part in parts)
-    return first, second
+    results: list[Row] = []
+    curves: list[Row] = []
+    for loss in losses:
+        judge = Judge(data, loss)
+        results += ({"loss": loss, **row} for row in outcomes(judge))
+        curves += ({"loss": loss, **row} for row in coverages(judge))
+    return results, curves
