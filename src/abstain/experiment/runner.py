@@ -73,7 +73,7 @@ def _workers(jobs: int, cluster: str | None) -> Iterator[Callable[[Data], Any]]:
     """What joblib's `Parallel` uses: processes of this machine, or the workers of a cluster; and how they get data."""
     if cluster is None:
         with parallel_config(backend="loky", n_jobs=jobs, initializer=_end_with, initargs=(os.getpid(),)):
-            yield _same
+            yield lambda data: data
         return
     try:
         from abstain.experiment.cluster import connected
@@ -81,10 +81,6 @@ def _workers(jobs: int, cluster: str | None) -> Iterator[Callable[[Data], Any]]:
         raise ImportError("a cluster needs Dask: pip install 'abstain[dask]'") from reason
     with connected(cluster, PATIENCE) as (backend, share), parallel_config(backend=backend, n_jobs=jobs):
         yield share
-
-
-def _same(data: Data) -> Data:
-    return data
 
 
 def _end_with(parent: int) -> None:
