@@ -20,7 +20,7 @@ class NewtonLogisticRegression(BaseEstimator):
     """Argmin over w, b of mean log(1 + exp(−(2y − 1)(w·x + b))) + |w|² / (2 C n), for dense X and y of 0 and 1.
 
     The optimum of scikit-learn's `LogisticRegression`. Newton's method with half the multiplications (the Hessian is
-    symmetric) and no checks of what was checked before takes half to two thirds of its time on the published sets. Where
+    symmetric) and no checks of what was checked before takes half to two thirds of its time on published data. Where
     the Hessian is singular in floating point, scikit-learn takes over. An inner part of `BinaryLogisticRegression`,
     which has checked y.
     """
