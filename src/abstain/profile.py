@@ -35,38 +35,45 @@ class CostPath:
     """
 
     def __init__(self, indptr: NDArray[np.int64], costs: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
-        self._indptr = indptr
-        self._costs = costs
-        self._counts = counts
+        self.indptr = indptr
+        """Where the corners of each instance begin in the flat arrays; as in CSR, one number more than instances."""
+        self.flat_costs = costs
+        """The costs of all instances, one after the other."""
+        self.flat_counts = counts
+        """How many labels are left open from each of these costs on."""
 
     def __len__(self) -> int:
-        return len(self._indptr) - 1
+        return len(self.indptr) - 1
 
     def __repr__(self) -> str:
-        return f"CostPath of {len(self)} instances: {len(self._costs) - len(self)} break points"
+        return f"CostPath of {len(self)} instances: {len(self.flat_costs) - len(self)} break points"
 
     def costs(self, i: int) -> NDArray[np.float64]:
         """0, then the costs at which instance i abstains on fewer labels."""
-        return self._costs[self._of(i)]
+        return self.flat_costs[self._of(i)]
 
     def n_abstained(self, i: int) -> NDArray[np.int64]:
         """How many labels instance i leaves open from each of its costs on."""
-        return self._counts[self._of(i)]
+        return self.flat_counts[self._of(i)]
 
     def _of(self, i: int) -> slice:
         i = range(len(self))[i]
-        return slice(self._indptr[i], self._indptr[i + 1])
+        return slice(self.indptr[i], self.indptr[i + 1])
 
     @property
     def break_points(self) -> NDArray[np.float64]:
         """All costs > 0 at which anything changes, increasing, without repeats."""
-        return np.unique(self._costs[self._costs > 0])
+        return np.unique(self.flat_costs[self.flat_costs > 0])
 
     def at(self, cost: float) -> NDArray[np.int64]:
         """How many labels each instance leaves open at this cost."""
-        passed = np.concatenate([[0], np.cumsum(self._costs <= Linear(cost).cost * (1.0 + TIE))])
-        last = self._indptr[:-1] + passed[self._indptr[1:]] - passed[self._indptr[:-1]] - 1
-        return self._counts[last]
+        return self.flat_counts[self.corner_at(cost)]
+
+    def corner_at(self, cost: float) -> NDArray[np.int64]:
+        """Where in the flat arrays each instance is at this cost."""
+        passed = np.concatenate([[0], np.cumsum(self.flat_costs <= Linear(cost).cost * (1.0 + TIE))])
+        corner: NDArray[np.int64] = self.indptr[:-1] + passed[self.indptr[1:]] - passed[self.indptr[:-1]] - 1
+        return corner
 
 
 class RiskProfile:
@@ -88,13 +95,17 @@ class RiskProfile:
         def work(piece: tuple[Block, BlockProfile]) -> None:
             loss.profile(piece[0], probabilities.load(piece[0]), piece[1])
 
-        for_each(work, self._pieces(loss.entries_per_block))
+        for_each(work, self.pieces(loss.entries_per_block))
 
-    def _pieces(self, entries: int = Loss.entries_per_block) -> list[tuple[Block, BlockProfile]]:
+    def pieces(self, entries: int = Loss.entries_per_block) -> list[tuple[Block, BlockProfile]]:
         """Blocks with their part of the profile; looking up is quick, so large ones pay once it is computed."""
         if self._probabilities.is_sparse:
             return self._packed
         return [(block, self._whole.of(block.rows)) for block in self._probabilities.blocks(entries)]
+
+    def load(self, block: Block) -> NDArray[np.float64]:
+        """The probabilities of a block."""
+        return self._probabilities.load(block)
 
     def __repr__(self) -> str:
         n, m = self._probabilities.n_rows, self._probabilities.n_labels
@@ -114,7 +125,7 @@ class RiskProfile:
         source = self._probabilities.matrix
         stored = np.diff(source.indptr)
         data = np.empty(len(source.data))
-        for block, profile in self._pieces():
+        for block, profile in self.pieces():
             at = source.indptr[block.rows][:, np.newaxis] + np.arange(block.shape[1])
             inside = np.arange(block.shape[1]) < stored[block.rows][:, np.newaxis]
             data[at[inside]] = profile.values[:, :-1][inside]
@@ -140,14 +151,14 @@ class RiskProfile:
             self.loss.decide_from_profile(block, p, profile, bound.narrowed(block.shape[1]), codes, expected)
             assembly.store(block, codes, expected)
 
-        for_each(work, self._pieces())
+        for_each(work, self.pieces())
         return assembly.finish()
 
     def path(self) -> CostPath:
         """All break points of the linear cost, with the number of abstentions between them."""
         n = self._probabilities.n_rows
         sizes = np.empty(n, np.int64)
-        pieces = self._pieces()
+        pieces = self.pieces()
         found: dict[int, tuple[NDArray[np.float64], NDArray[np.int64]]] = {}
 
         def work(k: int) -> None:
