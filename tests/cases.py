@@ -38,6 +38,12 @@ PENALTIES: dict[str, list[Callable[[int], Any]]] = {
         lambda m: float("inf"),
     ],
     "concave": [lambda m: abstain.Concave(0.1), lambda m: abstain.Concave(0.6), lambda m: abstain.Concave(np.inf)],
+    "capped": [
+        lambda m: abstain.Capped(0.05, 1),
+        lambda m: abstain.Capped(abstain.Concave(0.02), m // 2),
+        lambda m: abstain.Capped(0.1, m),
+        lambda m: abstain.Capped(0.0, 0),
+    ],
     "counting": [
         lambda m: lambda a: 0.02 * a**2,  # convex
         lambda m: np.concatenate([[0.0], np.random.default_rng(m).random(m)]),  # falls and rises
@@ -48,6 +54,7 @@ PENALTIES: dict[str, list[Callable[[int], Any]]] = {
         lambda m: abstain.PerLabel(np.linspace(0.01, 0.4, m)),
         lambda m: abstain.PerLabel(np.linspace(0.3, 0.0, m)) + abstain.Concave(0.2),
         lambda m: abstain.PerLabel(np.full(m, 0.1)) + (lambda a: 0.05 * a**2),
+        lambda m: abstain.PerLabel(np.linspace(0.0, 0.3, m)) + abstain.Capped(0.01, 2),
     ],
 }
 

@@ -8,11 +8,12 @@ array([[ 1, -1,  0]], dtype=int8)
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from abstain import exhaustive, metrics
+from abstain import budget, exhaustive, metrics
 from abstain.decision import decide, risk_profile
 from abstain.errors import (
     DownloadFailed,
     FitFailed,
+    InvalidBudget,
     InvalidDataset,
     InvalidLabels,
     InvalidLoss,
@@ -21,7 +22,7 @@ from abstain.errors import (
 )
 from abstain.losses import FMeasure, Hamming, Jaccard, Loss, Rank, SubsetZeroOne
 from abstain.matrix import Table
-from abstain.penalties import Concave, Linear, Penalty, PerLabel
+from abstain.penalties import Capped, Concave, Linear, Penalty, PerLabel
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
 from abstain.profile import CostPath, RiskProfile
 from abstain.properties import Verdict, is_monotone, is_uncertainty_aligned
@@ -36,12 +37,14 @@ if TYPE_CHECKING:
 __all__ = [
     "ABSTAIN",
     "AbstainingClassifier",
+    "Capped",
     "Concave",
     "CostPath",
     "DownloadFailed",
     "FMeasure",
     "FitFailed",
     "Hamming",
+    "InvalidBudget",
     "InvalidDataset",
     "InvalidLabels",
     "InvalidLoss",
@@ -59,6 +62,7 @@ __all__ = [
     "SubsetZeroOne",
     "Table",
     "Verdict",
+    "budget",
     "calibration",
     "datasets",
     "decide",

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from abstain.assembly import Assembly
 from abstain.errors import InvalidLoss
-from abstain.losses import LossLike, as_loss
-from abstain.penalties import PenaltyLike, as_penalty
+from abstain.losses import Loss, LossLike, as_loss
+from abstain.penalties import Penalty, PenaltyLike, as_penalty
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.probabilities import Block, Probabilities
 from abstain.profile import RiskProfile
@@ -62,6 +65,23 @@ def decide(
 
     for_each(work, table.blocks(chosen.entries_per_block))
     return assembly.finish()
+
+
+def decide_and_count(
+    table: Probabilities, loss: Loss, penalty: Penalty, other: Penalty
+) -> tuple[PartialPrediction | PartialRanking, NDArray[np.intp]]:
+    """The decision for one counting penalty, and how many labels of each instance another would leave open."""
+    bound, also = penalty.bind(table.n_labels), other.bind(table.n_labels)
+    assembly, n_abstained = Assembly(table, loss), np.empty(table.n_rows, np.intp)
+
+    def work(block: Block) -> None:
+        codes, expected = assembly.room(block)
+        narrow = bound.narrowed(block.shape[1]), also.narrowed(block.shape[1])
+        n_abstained[block.rows] = loss.decide_and_count(block, table.load(block), *narrow, codes, expected)
+        assembly.store(block, codes, expected)
+
+    for_each(work, table.blocks(loss.entries_per_block))
+    return assembly.finish(), n_abstained
 
 
 def risk_profile(probabilities: Any, loss: LossLike = "hamming") -> RiskProfile:

@@ -17,6 +17,10 @@ class InvalidLoss(ValueError):
     """The loss is unknown, its parameters are out of range, or it does not fit the prediction."""
 
 
+class InvalidBudget(ValueError):
+    """The limits or prices of a budget make no sense, or the loss cannot honour them."""
+
+
 class InvalidDataset(ValueError):
     """A data file is broken, or is not what it claims to be."""
 

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ from abstain.errors import InvalidPenalty
 from abstain.kernels.choice import TIE
 from abstain.matrix import names_of
 
-ACCEPTED = "a penalty is a number ≥ 0, Linear, Concave, PerLabel, a function f(a), a table f(0) … f(m), or None"
+ACCEPTED = "a penalty is a number ≥ 0, Linear, Concave, Capped, PerLabel, a function f(a), a table f(0) … f(m), or None"
 
 
 @dataclass(frozen=True)
@@ -155,6 +155,36 @@ class Counting(Penalty):
         return BoundPenalty(counts, bool(bend * n_labels**2 <= TIE))
 
 
+class Capped(Penalty):
+    """f(a) up to `most` abstentions, infinite beyond: no instance leaves more labels open than that.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> abstain.Capped(0.1, 2).bind(4).counts
+    array([0. , 0.1, 0.2, inf, inf])
+    >>> abstain.decide([0.7, 0.6, 0.4], penalty=abstain.Capped(0.1, 2)).labels
+    array([[ 1, -1, -1]], dtype=int8)
+    """
+
+    def __init__(self, counting: Any, most: Any) -> None:
+        self.counting = as_penalty(counting)
+        if isinstance(self.counting, PerLabel):
+            raise InvalidPenalty("Capped: caps a counting penalty; write PerLabel(costs) + Capped(cost, most)")
+        if isinstance(most, bool) or not isinstance(most, Integral) or most < 0:
+            raise InvalidPenalty(f"Capped: most is {most!r}; expected a whole number ≥ 0")
+        self.most = int(most)
+
+    def __repr__(self) -> str:
+        return f"Capped({self.counting!r}, {self.most})"
+
+    def bind(self, n_labels: int) -> BoundPenalty:
+        counting = self.counting.bind(n_labels)
+        if self.most >= n_labels:
+            return counting
+        return BoundPenalty(np.where(np.arange(n_labels + 1) <= self.most, counting.counts, np.inf), is_concave=False)
+
+
 class PerLabel(Penalty):
     """Σ costs[i] over the abstained labels i, plus an optional counting penalty: ``PerLabel(costs) + Concave(0.3)``.
 
@@ -203,6 +233,7 @@ PenaltyLike: TypeAlias = float | Penalty | Callable[[int], float] | ArrayLike | 
 PENALTIES: dict[str, type[Penalty]] = {
     "linear": Linear,
     "concave": Concave,
+    "capped": Capped,
     "counting": Counting,
     "perlabel": PerLabel,
 }

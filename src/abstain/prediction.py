@@ -14,6 +14,7 @@ from scipy import sparse
 
 from abstain.errors import InvalidLabels
 from abstain.kernels import packing
+from abstain.kernels.tally import count_open
 from abstain.matrix import Axes, Matrix, read_matrix
 
 ABSTAIN = -1
@@ -86,7 +87,9 @@ class _Partial(ABC):
     def n_abstained(self) -> NDArray[np.intp]:
         """How many labels are left open, per instance."""
         if not sparse.issparse(self.codes):
-            return np.count_nonzero(self.codes == ABSTAIN, axis=1).astype(np.intp)
+            counts = np.empty(len(self), np.intp)
+            count_open(self.codes, counts)
+            return counts
         before = np.concatenate([[0], np.cumsum(self.codes.data == ABSTAIN)])
         return (before[self.codes.indptr[1:]] - before[self.codes.indptr[:-1]]).astype(np.intp)
 

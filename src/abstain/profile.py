@@ -103,6 +103,11 @@ class RiskProfile:
             return self._packed
         return [(block, self._whole.of(block.rows)) for block in self._probabilities.blocks(entries)]
 
+    @property
+    def probabilities(self) -> Probabilities:
+        """What the profile is made of."""
+        return self._probabilities
+
     def load(self, block: Block) -> NDArray[np.float64]:
         """The probabilities of a block."""
         return self._probabilities.load(block)
@@ -154,15 +159,31 @@ class RiskProfile:
         for_each(work, self.pieces())
         return assembly.finish()
 
-    def path(self) -> CostPath:
-        """All break points of the linear cost, with the number of abstentions between them."""
+    def with_counts(self, n_abstained: NDArray[Any]) -> PartialPrediction | PartialRanking:
+        """The best partial prediction that leaves just so many labels of each instance open; no penalty is charged."""
+        assembly = Assembly(self._probabilities, self.loss)
+
+        def work(piece: tuple[Block, BlockProfile]) -> None:
+            block, profile = piece
+            codes, expected = assembly.room(block)
+            count = n_abstained[block.rows].astype(np.intp)
+            self.loss.attain(block, self._probabilities.load(block), profile, count, codes)
+            expected[:] = profile.values[np.arange(len(count)), count]
+            assembly.store(block, codes, expected)
+
+        for_each(work, self.pieces())
+        return assembly.finish()
+
+    def path(self, most: int | None = None) -> CostPath:
+        """All break points of the linear cost, with the number of abstentions between them; of at most so many."""
         n = self._probabilities.n_rows
         sizes = np.empty(n, np.int64)
         pieces = self.pieces()
         found: dict[int, tuple[NDArray[np.float64], NDArray[np.int64]]] = {}
 
         def work(k: int) -> None:
-            block, (values, _, _) = pieces[k]
+            block, (whole, _, _) = pieces[k]
+            values = whole if most is None else np.ascontiguousarray(whole[:, : most + 1])
             breaks, counts = np.empty(values.shape), np.empty(values.shape, np.int64)
             size = np.empty(len(values), np.int64)
             lower_hull(values, self.loss.unit, breaks, counts, size)

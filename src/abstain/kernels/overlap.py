@@ -179,11 +179,67 @@ def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends,
 
 
 @kernel
-def decide_overlap(ranked, penalty, floor, concave, nothing, rule, start, n_abstained, expected):
-    """The best (k, l) for each row, by bisection: k in start, l − k in n_abstained.
+def _best_gap(p, penalty, floor, concave, heads, tails, fade_out, terms, zeros, ends, stack):
+    """The best (k, l) of one row, by bisection: returns its gain, k and l − k, fewest abstentions among equals."""
+    m = p.shape[0]
+    best, best_k, best_a = -np.inf, 0, m
+    for a in range(m + 1):
+        if zeros[a] - penalty[a] > best + SLACK:
+            best, best_a = zeros[a] - penalty[a], a
+    # Both ends of each k; what may lie between them is bounded.
+    promising = 0
+    for k in range(1, m + 1):
+        ends[k, 0] = ends[k, 4] = -np.inf
+        ends[k, 2], ends[k, 3] = _value_and_slope(heads, k, tails, m, fade_out, terms[k])
+        if ends[k, 2] - penalty[m - k] > best + SLACK:
+            best, best_k, best_a = ends[k, 2] - penalty[m - k], k, m - k
+        if k == m or ends[k, 2] < best - TIE:
+            continue
+        ends[k, 0], ends[k, 1] = _value_and_slope(heads, k, tails, k, fade_out, terms[k])
+        if ends[k, 0] > best + SLACK:
+            best, best_k, best_a = ends[k, 0], k, 0
+        if m - k > 1:
+            at_lo, at_hi = (ends[k, 0], ends[k, 1]), (ends[k, 2], ends[k, 3])
+            ends[k, 4] = _bound_inside(p, penalty, floor, concave, k, k, m, at_lo, at_hi)
+            if promising == 0 or ends[k, 4] > ends[promising, 4]:
+                promising = k
+    # The best gain, the most promising k first: a good incumbent discards most of the others unseen.
+    for turn in range(m):
+        k = turn if turn > 0 else promising
+        if k > 0 and ends[k, 4] > best + SLACK:
+            gain, a, ends[k, 4] = _explore(
+                p, penalty, floor, concave, heads, tails, fade_out, terms[k], k, ends, best + SLACK, m, True, stack
+            )
+            if a >= 0:
+                best, best_k, best_a = gain, k, a
+    # The fewest abstentions among equally good ones.
+    level = best - TIE
+    for a in range(best_a):
+        if zeros[a] - penalty[a] >= level:
+            best_k, best_a = 0, a
+            break
+    for k in range(1, m + 1):
+        if best_a == 0:
+            break
+        if ends[k, 0] >= level:
+            best_k, best_a = k, 0
+        elif m - k < best_a and ends[k, 2] - penalty[m - k] >= level:
+            best_k, best_a = k, m - k
+        if best_a > 1 and ends[k, 4] >= level:
+            _, a, _ = _explore(
+                p, penalty, floor, concave, heads, tails, fade_out, terms[k], k, ends, level, best_a - 1, False, stack
+            )
+            if a >= 0:
+                best_k, best_a = k, a
+    return best, best_k, best_a
 
-    Invariants: each row of ranked decreases; penalty and floor are (m + 1,), floor[a] the least penalty from a on;
-    concave says that the penalty's steps never grow; nothing is the value of 0/0.
+
+@kernel
+def decide_overlap(ranked, penalties, floors, concave, nothing, rule, start, n_abstained, expected):
+    """The best (k, l) for each penalty and row: k in start, l − k in n_abstained; what a row needs is made once.
+
+    Invariants: each row of ranked decreases; penalties and floors are (s, m + 1), floors[r, a] the least penalty from a
+    on; concave[r] says that the penalty's steps never grow; nothing is the value of 0/0; the results are (s, n).
     """
     n, m = ranked.shape
     size = rule.weights.shape[0]
@@ -199,60 +255,11 @@ def decide_overlap(ranked, penalty, floor, concave, nothing, rule, start, n_abst
         _fill_tails(p, rule, tails)
         _fill_heads(p, rule, heads, misses, terms)
         _fill_zeros(p, nothing, zeros)
-        best, best_k, best_a = -np.inf, 0, m
-        for a in range(m + 1):
-            if zeros[a] - penalty[a] > best + SLACK:
-                best, best_a = zeros[a] - penalty[a], a
-        # Both ends of each k; what may lie between them is bounded.
-        promising = 0
-        for k in range(1, m + 1):
-            ends[k, 0] = ends[k, 4] = -np.inf
-            ends[k, 2], ends[k, 3] = _value_and_slope(heads, k, tails, m, rule.fade_out, terms[k])
-            if ends[k, 2] - penalty[m - k] > best + SLACK:
-                best, best_k, best_a = ends[k, 2] - penalty[m - k], k, m - k
-            if k == m or ends[k, 2] < best - TIE:
-                continue
-            ends[k, 0], ends[k, 1] = _value_and_slope(heads, k, tails, k, rule.fade_out, terms[k])
-            if ends[k, 0] > best + SLACK:
-                best, best_k, best_a = ends[k, 0], k, 0
-            if m - k > 1:
-                at_lo, at_hi = (ends[k, 0], ends[k, 1]), (ends[k, 2], ends[k, 3])
-                ends[k, 4] = _bound_inside(p, penalty, floor, concave, k, k, m, at_lo, at_hi)
-                if promising == 0 or ends[k, 4] > ends[promising, 4]:
-                    promising = k
-        # The best gain, the most promising k first: a good incumbent discards most of the others unseen.
-        for turn in range(m):
-            k = turn if turn > 0 else promising
-            if k > 0 and ends[k, 4] > best + SLACK:
-                gain, a, ends[k, 4] = _explore(
-                    p, penalty, floor, concave, heads, tails, rule.fade_out, terms[k], k, ends,
-                    best + SLACK, m, True, stack,
-                )  # fmt: skip
-                if a >= 0:
-                    best, best_k, best_a = gain, k, a
-        # The fewest abstentions among equally good ones.
-        level = best - TIE
-        for a in range(best_a):
-            if zeros[a] - penalty[a] >= level:
-                best_k, best_a = 0, a
-                break
-        for k in range(1, m + 1):
-            if best_a == 0:
-                break
-            if ends[k, 0] >= level:
-                best_k, best_a = k, 0
-            elif m - k < best_a and ends[k, 2] - penalty[m - k] >= level:
-                best_k, best_a = k, m - k
-            if best_a > 1 and ends[k, 4] >= level:
-                _, a, _ = _explore(
-                    p, penalty, floor, concave, heads, tails, rule.fade_out, terms[k], k, ends,
-                    level, best_a - 1, False, stack,
-                )  # fmt: skip
-                if a >= 0:
-                    best_k, best_a = k, a
-        start[i] = best_k
-        n_abstained[i] = best_a
-        expected[i] = max(0.0, 1.0 - best)
+        for r in range(penalties.shape[0]):
+            best, start[r, i], n_abstained[r, i] = _best_gap(
+                p, penalties[r], floors[r], concave[r], heads, tails, rule.fade_out, terms, zeros, ends, stack
+            )
+            expected[r, i] = max(0.0, 1.0 - best)
 
 
 @kernel(fastmath={"contract", "nnan", "nsz"})

@@ -86,6 +86,17 @@ class Loss(ABC):
         self.profile(block, p, profile)
         self.decide_from_profile(block, p, profile, penalty, codes, expected)
 
+    def decide_and_count(
+        self, block: Block, p: Floats, penalty: BoundPenalty, other: BoundPenalty, codes: Codes, expected: Floats
+    ) -> NDArray[np.intp]:
+        """The same, and how many labels of each row another penalty would leave open: cheaper than deciding twice."""
+        profile = self.empty_profile(p.shape)
+        self.profile(block, p, profile)
+        self.decide_from_profile(block, p, profile, penalty, codes, expected)
+        n_abstained = np.empty(len(p), np.intp)
+        choose(profile.values, other.counts, self.unit, n_abstained, np.empty(len(p)))
+        return n_abstained
+
     def decide_from_profile(
         self, block: Block, p: Floats, profile: BlockProfile, penalty: BoundPenalty, codes: Codes, expected: Floats
     ) -> None:

@@ -1,6 +1,7 @@
 """F-measure and Jaccard index: how much the labels answered 1 overlap with the relevant ones."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -41,14 +42,31 @@ class OverlapLoss(Loss):
         overlap.answer_around_gap(p, profile.guide, start_at(profile, n_abstained), n_abstained, codes)
 
     def decide(self, block: Block, p: Floats, penalty: BoundPenalty, codes: Codes, expected: Floats) -> None:
+        self._decide_all(p, [penalty], codes, expected)
+
+    def decide_and_count(
+        self, block: Block, p: Floats, penalty: BoundPenalty, other: BoundPenalty, codes: Codes, expected: Floats
+    ) -> NDArray[np.intp]:
+        return self._decide_all(p, [penalty, other], codes, expected)
+
+    def _decide_all(
+        self, p: Floats, penalties: Sequence[BoundPenalty], codes: Codes, expected: Floats
+    ) -> NDArray[np.intp]:
+        """The answers for the first penalty; how many labels the last one leaves open."""
         ranked = np.empty_like(p)
         _sort_decreasing(p, ranked)
-        start, n_abstained = np.empty(len(p), np.int32), np.empty(len(p), np.intp)
+        shape = len(penalties), len(p)
+        start, n_abstained, totals = np.empty(shape, np.int32), np.empty(shape, np.intp), np.empty(shape)
         overlap.decide_overlap(
-            ranked, penalty.counts, penalty.floor, penalty.is_concave, self.zero_division, self.rule(p.shape[1]),
-            start, n_abstained, expected,
+            ranked,
+            np.array([penalty.counts for penalty in penalties]),
+            np.array([penalty.floor for penalty in penalties]),
+            np.array([penalty.is_concave for penalty in penalties]),
+            self.zero_division, self.rule(p.shape[1]), start, n_abstained, totals,
         )  # fmt: skip
-        overlap.answer_around_gap(p, ranked, start, n_abstained, codes)
+        expected[:] = totals[0]
+        overlap.answer_around_gap(p, ranked, start[0], n_abstained[0], codes)
+        return n_abstained[-1]
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
         predicted, answered = codes == 1, codes >= 0

@@ -1,0 +1,127 @@
+"""What a budget buys: the price of a review, the partial prediction, and the bill."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstain.budget.limits import Limits
+from abstain.decision import decide
+from abstain.losses import Loss
+from abstain.penalties import Capped, Linear, Penalty, PerLabel
+from abstain.prediction import PartialPrediction, PartialRanking
+from abstain.probabilities import Probabilities
+
+
+class Price(float):
+    """What a review must save to be worth it: a linear cost, and with it the decision for new instances.
+
+    As a number it is the cost c of `abstain.decide`. Limits that hold for single labels make some of them dearer, and a
+    cap per instance stays in force; `penalty` has all of it. On new data a price keeps to a budget on average, as far
+    as they are like those it was fixed on.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> price = abstain.budget.solve([[0.9, 0.4], [0.2, 0.55]], count=1).price
+    >>> price
+    Price(0.4)
+    >>> price.decide([[0.55, 0.05]]).labels
+    array([[-1,  0]], dtype=int8)
+    """
+
+    loss: Loss
+    most: int | None
+    label_prices: NDArray[np.float64] | None
+    """What a review of each label costs besides; None where all cost the same."""
+
+    def __new__(
+        cls, cost: float, loss: Loss, most: int | None = None, label_prices: NDArray[np.float64] | None = None
+    ) -> Self:
+        """A price is a number from the start."""
+        self = super().__new__(cls, cost)
+        self.loss, self.most, self.label_prices = loss, most, label_prices
+        return self
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """So that a price can be kept in a file: it is more than its number."""
+        return float(self), self.loss, self.most, self.label_prices
+
+    def __repr__(self) -> str:
+        parts = [f"{float(self):.6g}"]
+        parts += [] if self.most is None else [f"at most {self.most} per instance"]
+        if self.label_prices is not None:
+            dearer = np.array2string(self.label_prices, precision=3, separator=", ", threshold=6)
+            parts.append(f"and by label {dearer}")
+        return f"Price({', '.join(parts)})"
+
+    @property
+    def penalty(self) -> Penalty:
+        """The penalty that `abstain.decide` takes."""
+        counting = Linear(float(self)) if self.most is None else Capped(float(self), self.most)
+        return counting if self.label_prices is None else PerLabel(self.label_prices, counting)
+
+    def decide(self, probabilities: Any) -> PartialPrediction | PartialRanking:
+        """The decision for new instances at this price: as many as there are, one at a time or in batches."""
+        return decide(probabilities, self.loss, self.penalty)
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What is expected to be paid, over all instances, in the unit of the loss."""
+
+    reviews: float
+    """For the reviews."""
+    errors: float
+    """For wrong answers: their expected loss."""
+
+    @property
+    def total(self) -> float:
+        """Both together."""
+        return self.reviews + self.errors
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Allocation:
+    """The reviews that a budget allows, where they save most."""
+
+    price: Price
+    """What a review must save to be made; `price.decide` applies it to new data."""
+    prediction: PartialPrediction | PartialRanking
+    """What is answered, and what is reviewed. Its expected loss holds what reviews cost, but no shadow price."""
+    budget: int | None
+    """How many reviews were allowed; None if only their cost or caps limit them."""
+    bill: Bill
+    """What is expected to be paid."""
+    gap: float
+    """How much less, at most, any other allocation within the limits could pay; 0 if this one is the optimum."""
+
+    @property
+    def count(self) -> int:
+        """How many reviews are made."""
+        return int(self.prediction.n_abstained.sum())
+
+    def __repr__(self) -> str:
+        n, m = self.prediction.shape
+        allowed = "" if self.budget is None else f" of {self.budget}"
+        share = f"{self.count / (n * m):.1%}" if n else "nothing"
+        gap = "" if self.gap == 0 else f", at most {self.gap:.3g} from the optimum"
+        return (
+            f"Allocation: {self.count}{allowed} reviews ({share} of {n} instances × {m} labels) at the price "
+            f"{float(self.price):.4g}, expected bill {self.bill.total:.4g}{gap}"
+        )
+
+
+def allocated(
+    price: Price, codes: Any, expected: NDArray[np.float64], table: Probabilities, limits: Limits, gap: float = 0.0
+) -> Allocation:
+    """The result, given the answers and the expected loss of each instance, reviews included."""
+    kind = PartialRanking if price.loss.gives_rankings else PartialPrediction
+    prediction = kind.trusted(codes, table.axes, expected)
+    paid = 0.0
+    if limits.review.ndim == 1:
+        paid = float(np.asarray(prediction.abstained.sum(axis=0)).ravel() @ limits.review)
+    elif limits.uniform_review:
+        paid = limits.uniform_review * float(prediction.n_abstained.sum())
+    return Allocation(price, prediction, limits.total, Bill(paid, float(expected.sum()) - paid), gap)

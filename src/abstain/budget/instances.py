@@ -1,0 +1,177 @@
+"""Budgets for any loss: each instance's risk profile tells what its reviews save, the dearest are made first.
+
+A step of an instance's cost path costs `size` reviews and saves `cost` for each of them. Taking the steps of all
+instances in decreasing order of cost is optimal for every budget that they use up (the Lagrangian of the budget is the
+linear penalty). What is left over is less than one step; a dynamic programme over the instances around the margin finds
+the best use for it, and what that may still miss is bounded by the dual.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from abstain.budget.allocation import Allocation, Price, allocated
+from abstain.budget.limits import Limits
+from abstain.decision import decide, decide_and_count
+from abstain.kernels.reviews import best_allocation
+from abstain.losses import Loss
+from abstain.penalties import Capped, Linear, Penalty
+from abstain.probabilities import Probabilities
+from abstain.profile import CostPath, RiskProfile
+
+WHOLE = 1 << 22  # up to so many probabilities the profile is simply made; it takes three to four times their memory
+SAMPLE = 1 << 16  # instances that tell about what the price will be
+CORE = 1e8  # the dynamic programme's operations
+
+
+class Steps(NamedTuple):
+    """What more reviews of an instance save, the dearest first."""
+
+    row: NDArray[np.int64]
+    cost: NDArray[np.float64]
+    size: NDArray[np.int64]
+
+
+class Spent(NamedTuple):
+    """How many reviews each instance gets, at which price, and how far from the optimum that may be."""
+
+    counts: NDArray[np.int64]
+    price: float
+    gap: float
+
+
+def solve_by_instance(source: Probabilities | RiskProfile, loss: Loss, limits: Limits) -> Allocation:
+    """The allocation for any loss; a profile is made where there is none, whole or only where it matters."""
+    table = source.probabilities if isinstance(source, RiskProfile) else source
+    if limits.total is None:
+        return _at_review_cost(table, loss, limits)
+    if isinstance(source, Probabilities) and not source.is_sparse and source.n_rows * source.n_labels > WHOLE:
+        return _solve_large(source, loss, limits)
+    profile = source if isinstance(source, RiskProfile) else RiskProfile(source, loss)
+    steps = _steps(profile.path(limits.per_instance), limits.uniform_review)
+    spent = _spend(profile, steps, limits, np.zeros(table.n_rows, np.int64), limits.total)
+    prediction = profile.with_counts(spent.counts)
+    assert prediction.expected_loss is not None
+    expected = prediction.expected_loss + limits.uniform_review * spent.counts
+    return _finish(table, loss, limits, prediction.codes, expected, spent)
+
+
+def _at_review_cost(table: Probabilities, loss: Loss, limits: Limits) -> Allocation:
+    """Without a budget the reviews are worth what they cost: the decision itself."""
+    review = limits.uniform_review
+    prediction = decide(table.matrix, loss, _capped(review, limits))
+    assert prediction.expected_loss is not None
+    spent = Spent(prediction.n_abstained.astype(np.int64), review, 0.0)
+    return _finish(table, loss, limits, prediction.codes, prediction.expected_loss, spent)
+
+
+def _finish(
+    table: Probabilities, loss: Loss, limits: Limits, codes: Any, expected: NDArray[np.float64], spent: Spent
+) -> Allocation:
+    price = Price(spent.price, loss, limits.per_instance)
+    return allocated(price, codes, expected, table, limits, spent.gap)
+
+
+def _steps(path: CostPath, least: float, most: float = np.inf) -> Steps:
+    """The steps that save more than `least` for each review, and not more than `most`."""
+    sizes = -np.diff(path.flat_counts, prepend=path.flat_counts[:1])
+    kept = (path.flat_costs > least) & (path.flat_costs <= most)
+    kept[path.indptr[:-1]] = False  # where an instance begins there is no step
+    at = np.flatnonzero(kept)
+    order = at[np.argsort(-path.flat_costs[at], kind="stable")]
+    row = np.searchsorted(path.indptr, order, side="right") - 1
+    return Steps(row, path.flat_costs[order], sizes[order])
+
+
+def _spend(profile: RiskProfile, steps: Steps, limits: Limits, counts: NDArray[np.int64], budget: int) -> Spent:
+    """Take steps while the budget lasts; `counts` is what each instance has got already, `budget` what is left."""
+    used = np.cumsum(steps.size)
+    n_taken = int(np.searchsorted(used, budget, side="right"))
+    counts = counts + np.bincount(steps.row[:n_taken], steps.size[:n_taken], len(counts)).astype(np.int64)
+    if n_taken == len(used):
+        return Spent(counts, limits.uniform_review, 0.0)
+    so_far = Spent(counts, float(steps.cost[n_taken]), 0.0)
+    rest = budget - (int(used[n_taken - 1]) if n_taken else 0)
+    return so_far if rest == 0 else _spend_rest(profile, steps, n_taken, limits, so_far, rest)
+
+
+def _spend_rest(profile: RiskProfile, steps: Steps, n_taken: int, limits: Limits, so_far: Spent, rest: int) -> Spent:
+    """Allocate anew among the instances around the margin, with what they have got and the rest."""
+    m, review = profile.probabilities.n_labels, limits.uniform_review
+    half = max(2, int(np.sqrt(CORE) / (2 * m)))
+    core = np.unique(steps.row[max(0, n_taken - half) : n_taken + half])
+    values = _values_of(profile, core)
+    width = values.shape[1] if limits.per_instance is None else min(values.shape[1], limits.per_instance + 1)
+    costs = np.ascontiguousarray(values[:, :width] + review * np.arange(width))
+    choice = np.empty(len(core), np.int64)
+    best_allocation(costs, int(so_far.counts[core].sum()) + rest, choice)
+    counts = so_far.counts.copy()
+    counts[core] = choice
+    if len(core) == len(np.unique(steps.row)):  # the others have no use for a review: nothing is left out
+        return Spent(counts, so_far.price, 0.0)
+    # Outside the core all is as the price has it; there and for the rest of the budget, the dual bounds the optimum.
+    shadow = so_far.price - review
+    least = (costs + shadow * np.arange(width)).min(axis=1)
+    missed = costs[np.arange(len(core)), choice] + shadow * choice - least
+    unused = rest + so_far.counts[core].sum() - choice.sum()
+    return Spent(counts, so_far.price, max(0.0, float(missed.sum() + shadow * unused)))
+
+
+def _values_of(profile: RiskProfile, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The profiles of some instances; of sparse ones, up to where they have become 0."""
+    values = profile.values[rows]
+    if not sparse.issparse(values):
+        return values
+    width = int(np.diff(values.indptr).max(initial=0)) + 1
+    return values[:, :width].toarray()
+
+
+def _solve_large(table: Probabilities, loss: Loss, limits: Limits) -> Allocation:
+    """A sample tells between which prices the budget is spent; only instances that differ there need a profile."""
+    assert limits.total is not None
+    review = limits.uniform_review
+    for spread in (4.0, 32.0, np.inf):
+        low, high = _bracket(table, loss, limits, spread)
+        dear, if_cheap = decide_and_count(table, loss, _capped(high, limits), _capped(low, limits))
+        counts = dear.n_abstained.astype(np.int64)
+        if counts.sum() <= limits.total and (low == review or if_cheap.sum() >= limits.total):
+            break
+    assert dear.expected_loss is not None
+    codes, expected = dear.codes, dear.expected_loss - (np.where(counts > 0, high, 0.0) - review) * counts
+    spent = Spent(counts, low, 0.0)
+    differing = np.flatnonzero(if_cheap != counts)
+    if len(differing):
+        profile = RiskProfile(Probabilities(table.matrix[differing]), loss)
+        path = profile.path(limits.per_instance)
+        settled = path.at(high)
+        left = limits.total - int(counts.sum() - counts[differing].sum() + settled.sum())
+        part = _spend(profile, _steps(path, low, high), limits, settled, left)
+        answers = profile.with_counts(part.counts)
+        assert answers.expected_loss is not None
+        codes[differing], counts[differing] = answers.codes, part.counts
+        expected[differing] = answers.expected_loss + review * part.counts
+        spent = Spent(counts, max(part.price, low), part.gap)
+    return _finish(table, loss, limits, codes, expected, spent)
+
+
+def _bracket(table: Probabilities, loss: Loss, limits: Limits, spread: float) -> tuple[float, float]:
+    """Two prices between which the budget is used up, as far as a sample can tell: so many standard errors apart."""
+    assert limits.total is not None
+    n = table.n_rows
+    rows = np.arange(0, n, max(1, n // SAMPLE))
+    path = RiskProfile(Probabilities(table.matrix[rows]), loss).path(limits.per_instance)
+    steps = _steps(path, limits.uniform_review)
+    used = np.cumsum(steps.size)
+    target = limits.total * len(rows) / n
+    middle = int(np.searchsorted(used, target))
+    per_row = np.bincount(steps.row[:middle], steps.size[:middle], len(rows))
+    error = spread * (np.sqrt(len(rows)) * per_row.std() + table.n_labels)
+    first, last = np.searchsorted(used, [target - error, target + error])
+    high = float(steps.cost[first]) if target > error and first < len(used) else np.inf
+    return (float(steps.cost[last]) if last < len(used) else limits.uniform_review), high
+
+
+def _capped(cost: float, limits: Limits) -> Penalty:
+    return Linear(cost) if limits.per_instance is None else Capped(cost, limits.per_instance)

@@ -1,0 +1,297 @@
+"""Budgets against brute force over all allocations, and the prices they find."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import abstain
+from abstain import budget
+from abstain.budget import entries, instances
+from tests.cases import LOSS_CASES, make_loss, random_probabilities
+
+TOLERANCE = 1e-9
+
+
+def least_bill(p, loss, *, total=None, per_instance=None, review=0.0):
+    """Over all numbers of reviews per instance: dynamic programming in plain Python."""
+    values = abstain.risk_profile(p, loss).values
+    n, m = p.shape
+    best = {0: 0.0}
+    for i in range(n):
+        following: dict[int, float] = {}
+        for used, bill in best.items():
+            for a in range(min(m, m if per_instance is None else per_instance) + 1):
+                if total is None or used + a <= total:
+                    paid = bill + values[i, a] + review * a
+                    following[used + a] = min(following.get(used + a, np.inf), paid)
+        best = following
+    return min(best.values())
+
+
+def least_bill_of_sets(p, loss, *, total, per_instance, per_label, review):
+    """Over all sets of reviews: only for a handful of entries."""
+    n, m = p.shape
+    fn, fp = (np.broadcast_to(cost, m) for cost in (loss.false_negative, loss.false_positive))
+    risk = np.minimum(fn * p, fp * (1 - p))
+    best = np.inf
+    for chosen in itertools.product([0, 1], repeat=n * m):
+        open_ = np.reshape(chosen, (n, m)).astype(bool)
+        fits = (
+            open_.sum() <= total and open_.sum(axis=1).max() <= per_instance and (open_.sum(axis=0) <= per_label).all()
+        )
+        if fits:
+            best = min(best, risk[~open_].sum() + (open_ * review).sum())
+    return best
+
+
+def bill_of(p, allocation, loss, review):
+    """What the prediction costs, computed anew from its answers."""
+    answers = abstain.metrics.expected_generalized_loss(p, allocation.prediction, loss, 0.0, average=False).sum()
+    return answers + (np.asarray(allocation.prediction.abstained) * review).sum()
+
+
+@pytest.mark.parametrize("case", LOSS_CASES)
+@pytest.mark.parametrize("review", [0.0, 0.04])
+@pytest.mark.parametrize("per_instance", [None, 0, 1, 2])
+def test_the_optimum_for_every_count(case, review, per_instance):
+    p = random_probabilities(7, 5, seed=3)
+    loss = make_loss(case, 5)
+    for count in [None, 0, 1, 2, 3, 5, 8, 13, 20, 34, 35]:
+        if count is None and review == 0 and per_instance is None:
+            continue
+        best = least_bill(p, loss, total=count, per_instance=per_instance, review=review)
+        for source in (p, abstain.risk_profile(p, loss)):
+            found = budget.solve(source, loss=loss, count=count, per_instance=per_instance, review=review)
+            n_open = found.prediction.n_abstained
+            assert count is None or found.count == n_open.sum() <= count
+            assert per_instance is None or n_open.max() <= per_instance
+            assert found.bill.total == pytest.approx(bill_of(p, found, loss, review), abs=TOLERANCE)
+            assert found.prediction.expected_loss.sum() == pytest.approx(found.bill.total, abs=TOLERANCE)
+            assert found.bill.reviews == pytest.approx(review * found.count)
+            assert best - TOLERANCE <= found.bill.total <= best + found.gap + TOLERANCE
+            assert found.gap == 0  # few instances: all of them are in the dynamic programme
+
+
+@pytest.mark.parametrize("loss", ["rank", "f1", "jaccard", "subset"])
+def test_the_gap_bounds_what_is_missed_and_is_small(loss, monkeypatch):
+    monkeypatch.setattr(instances, "CORE", 16.0)  # two instances around the margin only
+    p = random_probabilities(40, 6, seed=5)
+    gaps = []
+    for count in range(0, 200, 7):
+        best = least_bill(p, loss, total=count)
+        found = budget.solve(p, loss=loss, count=count)
+        assert best - TOLERANCE <= found.bill.total <= best + found.gap + TOLERANCE
+        gaps.append(found.gap)
+    assert max(gaps) < 0.35
+    assert min(gaps) == 0
+
+
+@pytest.mark.parametrize("case", [case for case in LOSS_CASES if case[0] == "hamming"])
+@pytest.mark.parametrize("by_label", [False, True])
+def test_caps_per_label_and_per_instance(case, by_label):
+    rng = np.random.default_rng(8)
+    for _ in range(6):
+        p = rng.choice(np.linspace(0, 1, 9), (3, 4))
+        loss = make_loss(case, 4)
+        review = rng.random(4) * 0.2 if by_label else 0.05
+        for total, per_instance, per_label in [(12, 4, 1), (4, 4, 2), (12, 1, 1), (3, 2, 1), (5, 2, [0, 1, 2, 3])]:
+            best = least_bill_of_sets(
+                p, loss, total=total, per_instance=per_instance, per_label=np.broadcast_to(per_label, 4), review=review
+            )
+            found = budget.solve(
+                p, loss=loss, count=total, per_instance=per_instance, per_label=per_label, review=review
+            )
+            open_ = found.prediction.abstained
+            assert open_.sum() <= total
+            assert open_.sum(axis=1).max() <= per_instance
+            assert (open_.sum(axis=0) <= per_label).all()
+            assert found.bill.total == pytest.approx(best, abs=TOLERANCE)
+            assert found.bill.total == pytest.approx(bill_of(p, found, loss, review), abs=TOLERANCE)
+            assert found.gap == 0
+
+
+@pytest.mark.parametrize("n", [200, 3000])
+def test_crossing_caps_need_no_whole_programme(n):
+    """Against the linear programme over all entries at once, and its dual."""
+    from scipy.optimize import linprog
+
+    rng = np.random.default_rng(n)
+    p = rng.beta(0.4, 0.8, (n, 8))
+    found = budget.solve(p, count=n // 2, per_instance=1, per_label=n // 12)
+    risk = np.minimum(p, 1 - p).ravel()
+    row, label = np.divmod(np.arange(n * 8), 8)
+    groups = sparse.vstack(
+        [
+            sparse.csr_array((np.ones(n * 8), (row, np.arange(n * 8)))),
+            sparse.csr_array((np.ones(n * 8), (label, np.arange(n * 8)))),
+            sparse.csr_array(np.ones((1, n * 8))),
+        ]
+    )
+    limit = np.concatenate([np.ones(n), np.full(8, n // 12), [n // 2]])
+    best = linprog(-risk, A_ub=groups, b_ub=limit, bounds=(0, 1))
+    assert found.bill.total == pytest.approx(risk.sum() + best.fun, abs=1e-7)
+
+
+def test_the_budget_is_used_up_where_ties_allow():
+    p = np.full((50, 4), 0.3)
+    for loss in ("hamming", "subset", "f1", "rank"):
+        for count in (1, 7, 100, 199):
+            found = budget.solve(p, loss=loss, count=count)
+            best = least_bill(p, loss, total=count)
+            assert found.bill.total <= best + found.gap + TOLERANCE
+            if loss == "hamming":
+                assert found.count == count
+                assert found.price == pytest.approx(0.3)
+                assert found.gap == 0
+
+
+def test_nothing_is_reviewed_that_saves_nothing():
+    p = [[1.0, 0.0, 0.4], [0.0, 1.0, 1.0]]
+    for loss in ("hamming", "f1", "rank", "subset", "jaccard"):
+        found = budget.solve(p, loss=loss, rate=1.0)
+        best = abstain.decide(p, loss, 0.0)
+        assert found.count == best.n_abstained.sum()
+        assert found.price == 0
+
+
+@pytest.mark.parametrize("loss", ["hamming", "f1", "jaccard", "rank", "subset"])
+@pytest.mark.parametrize("per_instance", [None, 2])
+def test_the_price_repeats_the_decision(loss, per_instance):
+    p = np.random.default_rng(2).random((300, 6))
+    found = budget.solve(p, loss=loss, rate=0.1, per_instance=per_instance)
+    again = found.price.decide(p)
+    assert found.count - 6 <= again.n_abstained.sum() <= found.count
+    if loss == "hamming":
+        np.testing.assert_array_equal(again.codes, found.prediction.codes)
+        np.testing.assert_array_equal(again.codes, abstain.decide(p, loss, found.price.penalty).codes)
+    if per_instance is None:
+        np.testing.assert_array_equal(again.codes, abstain.decide(p, loss, found.price).codes)
+
+
+def test_prices_of_labels_repeat_the_decision():
+    p = np.random.default_rng(3).random((400, 5))
+    for limits in ({"per_label": [10, 400, 30, 0, 80]}, {"per_label": 25, "per_instance": 1}):
+        found = budget.solve(p, count=90, review=[0.0, 0.1, 0.05, 0.2, 0.0], **limits)
+        again = found.price.decide(p)
+        assert np.count_nonzero(again.codes != found.prediction.codes) <= 1 + (0 if len(limits) == 1 else 10)
+
+
+def test_the_price_decides_on_a_stream():
+    rng = np.random.default_rng(4)
+    p = rng.beta(0.5, 1.5, (40_000, 10))
+    price = budget.solve(p[:20_000], loss="f1", rate=0.05).price
+    batches = [price.decide(p[first : first + 1000]).n_abstained for first in range(20_000, 40_000, 1000)]
+    counts = np.concatenate(batches)
+    error = counts.std() * np.sqrt(2 / len(counts))  # both halves vary
+    assert abs(counts.mean() - 0.5) < 4 * error < 0.1
+
+
+@pytest.mark.parametrize("loss", ["hamming", "f1", "rank", "subset"])
+@pytest.mark.parametrize("limits", [{}, {"per_instance": 3}, {"review": 0.02}])
+def test_large_tables_are_solved_alike(loss, limits, monkeypatch):
+    rng = np.random.default_rng(6)
+    p = np.vstack([rng.beta(0.3, 1.0, (6000, 12)), rng.choice([0.1, 0.3, 0.5], (3000, 12))])
+    whole = [budget.solve(p, loss=loss, rate=rate, **limits) for rate in (0.001, 0.05, 0.3, 1.0)]
+    for module in (instances, entries):
+        monkeypatch.setattr(module, "SAMPLE", 100)
+    monkeypatch.setattr(instances, "WHOLE", 1)
+    for expected, rate in zip(whole, (0.001, 0.05, 0.3, 1.0), strict=True):
+        found = budget.solve(p, loss=loss, rate=rate, **limits)
+        assert found.price == pytest.approx(float(expected.price), rel=1e-9)
+        assert found.bill.total == pytest.approx(expected.bill.total, rel=1e-9, abs=found.gap)
+        assert found.count == pytest.approx(expected.count, abs=12)
+        np.testing.assert_allclose(
+            found.prediction.expected_loss.sum(), bill_of(p, found, loss, limits.get("review", 0.0)), rtol=1e-9
+        )
+
+
+@pytest.mark.parametrize("loss", ["hamming", "f1", "subset"])
+@pytest.mark.parametrize("limits", [{}, {"per_instance": 2}, {"per_label": 20}, {"per_label": 20, "per_instance": 1}])
+def test_sparse_tables(loss, limits):
+    if loss != "hamming" and "per_label" in limits:
+        pytest.skip("caps per label are for Hamming")
+    rng = np.random.default_rng(7)
+    dense = np.where(rng.random((300, 30)) < 0.15, rng.random((300, 30)), 0.0)
+    for count in (0, 50, 300, 9000):
+        ours = budget.solve(sparse.csr_array(dense), loss=loss, count=count, **limits)
+        theirs = budget.solve(dense, loss=loss, count=count, **limits)
+        assert sparse.issparse(ours.prediction.codes)
+        assert ours.bill.total == pytest.approx(theirs.bill.total, abs=TOLERANCE + ours.gap + theirs.gap)
+        if loss == "hamming" and len(limits) < 2:
+            np.testing.assert_array_equal(ours.prediction.codes.toarray(), theirs.prediction.codes)
+
+
+def test_threads_do_not_matter(threads):
+    p = np.random.default_rng(9).random((2000, 40))
+    found = budget.solve(p, rate=0.1, per_instance=5)
+    assert found.count == 8000
+    assert float(found.price) == float(budget.solve(p, rate=0.1, per_instance=5).price)
+
+
+def test_names_are_kept_and_caps_can_be_given_by_name():
+    p = pd.DataFrame([[0.4, 0.5], [0.45, 0.6]], index=["a", "b"], columns=["sky", "sea"])
+    found = budget.solve(p, per_label={"sea": 1, "sky": 0})
+    assert found.prediction.label_names == ("sky", "sea")
+    assert list(found.prediction.to_frame().index) == ["a", "b"]
+    np.testing.assert_array_equal(found.prediction.labels, [[0, -1], [0, 1]])
+    same = budget.solve(p, per_label=pd.Series({"sky": 0, "sea": 1}))
+    np.testing.assert_array_equal(same.prediction.labels, found.prediction.labels)
+
+
+def test_a_price_can_be_kept():
+    found = budget.solve(np.random.default_rng(1).random((30, 3)), count=9, per_label=[3, 9, 1], per_instance=1)
+    again = pickle.loads(pickle.dumps(found.price))
+    assert float(again) == float(found.price)
+    assert again.most == 1
+    np.testing.assert_array_equal(again.label_prices, found.price.label_prices)
+    assert "at most 1 per instance" in repr(again)
+
+
+def test_an_empty_table():
+    for loss in ("hamming", "f1"):
+        found = budget.solve(np.empty((0, 3)), loss=loss, rate=0.5)
+        assert found.count == 0
+        assert found.bill.total == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "nothing limits the reviews"),
+        ({"rate": 0.1, "count": 3}, "a rate or a count of reviews, not both"),
+        ({"rate": 1.5}, "rate is 1.5; expected a share of the labels, from 0 to 1"),
+        ({"rate": "5%"}, "rate is '5%'"),
+        ({"rate": float("nan")}, "rate is nan"),
+        ({"count": 2.5}, "count is 2.5; expected a whole number of reviews"),
+        ({"count": -1}, "count is -1"),
+        ({"per_instance": -1}, "per_instance is -1"),
+        ({"per_label": [1, 2]}, r"per_label has shape \(2,\); expected one number, or one for each of 3"),
+        ({"per_label": [1, -2, 0]}, r"per_label of column 1 is -2.0"),
+        ({"per_label": 1.5}, "per_label: expected whole numbers"),
+        ({"per_label": {"sky": 1}}, "per_label names 'sky', which is none of the labels"),
+        ({"per_label": {0: 1, 1: 2}}, "per_label says nothing of label 2"),
+        ({"count": 1, "review": float("inf")}, "review is inf; expected finite numbers"),
+        ({"count": 1, "review": "dear"}, "review is 'dear'; expected a number"),
+        ({"loss": "f1", "per_label": 3}, r"per_label needs a loss that is a sum over labels .* FMeasure"),
+        ({"loss": "rank", "count": 3, "review": [1, 2, 3]}, "a review cost for each label needs a loss"),
+    ],
+)
+def test_mistakes_are_named(options, message):
+    with pytest.raises(abstain.InvalidBudget, match=message):
+        budget.solve([[0.1, 0.5, 0.7]], **options)
+
+
+def test_a_profile_keeps_its_loss():
+    profile = abstain.risk_profile([[0.1, 0.5]], "f1")
+    assert budget.solve(profile, count=1).price.loss is profile.loss
+    with pytest.raises(abstain.InvalidLoss, match="the profile is one for FMeasure"):
+        budget.solve(profile, loss="rank", count=1)
+
+
+def test_bad_probabilities_are_named():
+    with pytest.raises(abstain.InvalidProbabilities, match=r"row 1, column 0 is 1\.5"):
+        budget.solve([[0.1, 0.5], [1.5, 0.2]], count=1)
