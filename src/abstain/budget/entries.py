@@ -24,7 +24,7 @@ from abstain.prediction import ABSTAIN
 from abstain.probabilities import Block, Probabilities
 from abstain.threads import for_each
 
-SAMPLE = 1 << 14  # instances that tell about what the price will be
+SAMPLE = 1 << 12  # instances that tell about what the price will be
 COLUMNS = 8  # labels looked at together: what a cache line holds
 
 
@@ -84,15 +84,19 @@ def _solve_uncapped(table: Probabilities, loss: Hamming, limits: Limits) -> Allo
 
 
 def _threshold(table: Probabilities, loss: Hamming, limits: Limits) -> tuple[float, Entries]:
-    """What the first entry that is not reviewed would save, and some that save as much or more, dearest first."""
+    """What the first entry that is not reviewed would save, and those around it that are: of equal ones the first."""
     assert limits.total is not None
     for low, high in _windows(table, loss, limits):
         around, n_above = _collected(table, loss, limits, low, high)
         if n_above <= limits.total and (low == 0.0 or n_above + len(around.value) > limits.total):
             break
-    around = around.dearest_first()
-    place = limits.total - n_above
-    return (float(around.value[place]) if place < len(around.value) else 0.0), around.some(slice(place))
+    n_taken = limits.total - n_above
+    if n_taken >= len(around.value):
+        return 0.0, around
+    cost = -float(np.partition(-around.value, n_taken)[n_taken])
+    taken = around.value > cost
+    taken[np.flatnonzero(around.value == cost)[: n_taken - np.count_nonzero(taken)]] = True
+    return cost, around.some(taken)
 
 
 def _windows(table: Probabilities, loss: Hamming, limits: Limits) -> Iterator[tuple[float, float]]:

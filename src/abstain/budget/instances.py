@@ -22,7 +22,8 @@ from abstain.probabilities import Probabilities
 from abstain.profile import CostPath, RiskProfile
 
 WHOLE = 1 << 22  # up to so many probabilities the profile is simply made; it takes three to four times their memory
-SAMPLE = 1 << 16  # instances that tell about what the price will be
+SAMPLE = 1 << 16  # instances that tell about what the price will be, if that is no more than a part of them
+PART = 16
 CORE = 1e8  # the dynamic programme's operations
 
 
@@ -160,7 +161,7 @@ def _bracket(table: Probabilities, loss: Loss, limits: Limits, spread: float) ->
     """Two prices between which the budget is used up, as far as a sample can tell: so many standard errors apart."""
     assert limits.total is not None
     n = table.n_rows
-    rows = np.arange(0, n, max(1, n // SAMPLE))
+    rows = np.arange(0, n, max(PART, n // SAMPLE))
     path = RiskProfile(Probabilities(table.matrix[rows]), loss).path(limits.per_instance)
     steps = _steps(path, limits.uniform_review)
     used = np.cumsum(steps.size)

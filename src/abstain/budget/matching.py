@@ -57,7 +57,7 @@ def _solve(
                               (len(room), len(value)))  # fmt: skip
     limit = np.append(room, len(value) if total is None else total)
     inside = sparse.vstack([groups, sparse.csr_array(np.ones((1, len(value))))])
-    found = linprog(-value, A_ub=inside, b_ub=limit, bounds=(0, 1), method="highs-ds")
+    found = linprog(-value, A_ub=inside, b_ub=limit, bounds=(0, 1), method="highs-ipm")
     if not found.success:
         raise RuntimeError(f"the linear programme of the reviews was not solved: {found.message}")
     prices = np.maximum(-found.ineqlin.marginals, 0.0)

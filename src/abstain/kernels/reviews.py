@@ -18,12 +18,12 @@ def collect_between(p, false_negative, false_positive, review, low, high, positi
         fn = false_negative[i if false_negative.shape[0] > 1 else 0]
         fp = false_positive[i if false_positive.shape[0] > 1 else 0]
         cost = review[i if review.shape[0] > 1 else 0]
-        candidates = 0
+        between = 0
         for j in range(m):
             saved = min(fn[j] * p[i, j], fp[j] * (1.0 - p[i, j])) - cost[j]
-            candidates += saved > low
             above += saved > high
-        if candidates == 0:
+            between += (saved > low) & (saved <= high)
+        if between == 0:
             continue
         for j in range(m):
             saved = min(fn[j] * p[i, j], fp[j] * (1.0 - p[i, j])) - cost[j]
