@@ -30,6 +30,13 @@ def require_same_table(axes: Axes, matrix: Matrix, partial: Partial, what: str) 
     partial.axes.require_same(axes, what)
 
 
+def differ(truth: Matrix, labels: Matrix) -> Matrix:
+    """Where two tables differ: dense, or CSR if either is."""
+    if sparse.issparse(truth) or sparse.issparse(labels):
+        return sparse.csr_array(truth) != sparse.csr_array(labels)
+    return truth != labels
+
+
 def aligned_blocks(table: Matrix, partial: Partial, entries: int) -> Iterator[tuple[Block, NDArray[Any], NDArray[Any]]]:
     """Blocks of a table and of a prediction, the same labels side by side; sparse ones are packed together."""
     n, m = partial.shape

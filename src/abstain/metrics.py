@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain.alignment import Partial, aligned_blocks, read_truth, require_same_table
+from abstain.alignment import Partial, aligned_blocks, differ, read_truth, require_same_table
 from abstain.errors import InvalidLabels, InvalidLoss
 from abstain.losses import Loss, LossLike, as_loss
 from abstain.matrix import Matrix
@@ -120,7 +120,7 @@ def answered_error_rate(y_true: Any, prediction: Any) -> float:
     n, m = partial.shape
     n_answered = n * m - int(partial.n_abstained.sum())
     # An abstained label differs from the truth, whatever that is: these are not errors.
-    n_wrong = int(_differ(truth, partial.labels).sum()) - int(partial.n_abstained.sum())
+    n_wrong = int(differ(truth, partial.labels).sum()) - int(partial.n_abstained.sum())
     return n_wrong / n_answered if n_answered else float("nan")
 
 
@@ -145,7 +145,7 @@ def error_capture_rate(y_true: Any, prediction: Any, full_prediction: Any) -> fl
     if full.n_abstained.any():
         i = int(np.argmax(full.n_abstained > 0))
         raise InvalidLabels(f"full_prediction: {full.axes.row(i)} abstains; a full prediction answers every label")
-    wrong, left_open = _differ(truth, full.labels), partial.abstained
+    wrong, left_open = differ(truth, full.labels), partial.abstained
     caught = wrong.multiply(left_open) if sparse.issparse(wrong) else wrong & _dense(left_open)
     return float(caught.sum() / wrong.sum()) if wrong.sum() else float("nan")
 
@@ -186,13 +186,6 @@ def _truth_and_labels(y_true: Any, prediction: Any) -> tuple[Matrix, PartialPred
     truth, axes = read_truth(y_true)
     require_same_table(axes, truth, partial, "y_true")
     return truth, partial
-
-
-def _differ(truth: Matrix, labels: Matrix) -> Any:
-    """Where two tables differ: dense, or CSR if either is."""
-    if sparse.issparse(truth) or sparse.issparse(labels):
-        return sparse.csr_array(truth) != sparse.csr_array(labels)
-    return truth != labels
 
 
 def _dense(matrix: Any) -> Any:

@@ -1,7 +1,7 @@
 """What the decisions for every cost turn out to be: along each instance's cost path, the answers, right or wrong."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +10,12 @@ from scipy import sparse
 from abstain.alignment import read_truth
 from abstain.decision import risk_profile
 from abstain.errors import InvalidLabels
+from abstain.kernels import certainty
 from abstain.kernels.tally import tally
 from abstain.losses import Loss, LossLike, as_loss
 from abstain.losses.base import BlockProfile
-from abstain.matrix import Axes
+from abstain.losses.certainty import CertaintyLoss, free
+from abstain.matrix import Axes, Table
 from abstain.probabilities import Block, Probabilities
 from abstain.profile import CostPath, RiskProfile
 from abstain.threads import for_each
@@ -87,7 +89,7 @@ def outcomes(probabilities: Any, y_true: Any = None, loss: LossLike = "hamming")
         table.matrix, table.is_sparse = table.matrix.toarray(), False
     truth = None if y_true is None else _truth_of(table, y_true)
     chosen = as_loss(loss)
-    profile = risk_profile(table.matrix, chosen)
+    profile = risk_profile(Table(table.matrix, table.axes.label_names), chosen)
     path = profile.path()
     return Outcomes(chosen, path, table.axes, table.n_labels, *_follow(profile, path, truth))
 
@@ -101,7 +103,7 @@ def _truth_of(table: Probabilities, y_true: Any) -> NDArray[np.int8]:
 
 
 def _follow(profile: RiskProfile, path: CostPath, truth: NDArray[np.int8] | None) -> list[Any]:
-    """The arrays of `Outcomes`, corner by corner: the first of all instances, the second …"""
+    """The arrays of `Outcomes`, block by block."""
     size, loss = len(path.flat_costs), profile.loss
     expected = np.empty(size)
     realized = None if truth is None else np.empty(size)
@@ -109,27 +111,73 @@ def _follow(profile: RiskProfile, path: CostPath, truth: NDArray[np.int8] | None
 
     def work(piece: tuple[Block, BlockProfile]) -> None:
         block, known = piece
-        first, last = path.indptr[:-1][block.rows], path.indptr[1:][block.rows] - 1
-        rows = np.arange(len(first))
-        p = profile.load(block)
-        codes = np.empty(block.shape, np.int32 if loss.gives_rankings else np.int8)
-        found = np.empty((4, len(first)), np.int32)
-        if truth is not None:
-            y = truth[block.rows]
-            relevant = y.astype(np.bool_)
-            loss.attain(block, p, known, path.flat_counts[last].astype(np.intp), codes)
-            is_error = (codes != y).astype(np.int8)
-        for step in range(int((last - first).max(initial=-1)) + 1):
-            at = np.minimum(first + step, last)
-            open_labels = path.flat_counts[at].astype(np.intp)
-            expected[at] = known.values[rows, open_labels]
-            if truth is None or realized is None:
-                continue
-            loss.attain(block, p, known, open_labels, codes)
-            realized[at] = loss.realized(block, relevant, codes)
-            if counts is not None:
-                tally(y, codes, is_error, *found)
-                counts[:, at] = found
+        walk = _Walk(block, profile.load(block), known, path)
+        expected[walk.corners] = known.values[walk.row, walk.n_open]
+        if truth is None or realized is None:
+            return
+        y = truth[block.rows]
+        scored = _score_nested(loss, walk, y) if isinstance(loss, CertaintyLoss) else _score_one_by_one(loss, walk, y)
+        realized[walk.corners], found = scored
+        if counts is not None:
+            counts[:, walk.corners] = found
 
     for_each(work, profile.pieces(loss.entries_per_block))
     return [expected, realized, *([None] * 4 if counts is None else counts)]
+
+
+class _Walk:
+    """The corners of a block of consecutive instances: whose each is, and how many labels it leaves open."""
+
+    def __init__(self, block: Block, p: NDArray[np.float64], known: BlockProfile, path: CostPath) -> None:
+        self.block, self.p, self.known = block, p, known
+        self.indptr = path.indptr[block.rows.start : block.rows.stop + 1]
+        self.corners = slice(self.indptr[0], self.indptr[-1])
+        self.row = np.repeat(np.arange(len(p)), np.diff(self.indptr))
+        self.n_open = path.flat_counts[self.corners].astype(np.intp)
+
+    def answers(self, loss: Loss, n_open: NDArray[np.intp]) -> NDArray[Any]:
+        """The best answers of each instance with so many labels open."""
+        codes = np.empty(self.block.shape, np.int32 if loss.gives_rankings else np.int8)
+        loss.attain(self.block, self.p, self.known, n_open, codes)
+        return codes
+
+
+Scored: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int32]]
+"""Of each corner: the loss, and hits, false alarms, misses and caught errors, one row each (no meaning of rankings)."""
+
+
+def _score_nested(loss: CertaintyLoss, walk: _Walk, y: NDArray[np.int8]) -> Scored:
+    """Each label has one answer, given from some cost on: the scores of all corners are running totals."""
+    fn, fp = loss.costs(walk.block)
+    scores, values = np.empty_like(walk.p), np.empty_like(walk.known.values)
+    certainty.score(walk.p, fn, fp, free(walk.p), scores)
+    order = np.argsort(scores, axis=1, kind="stable")  # of labels that are equally certain, the first one first
+    complete = walk.answers(loss, np.zeros(len(y), np.intp))
+    codes, y, fn, fp = (
+        np.take_along_axis(np.broadcast_to(table, order.shape), order, axis=1) for table in (complete, y, fn, fp)
+    )
+    is_hit, is_alarm, is_miss = (codes == 1) & (y == 1), (codes == 1) & (y == 0), (codes == 0) & (y == 1)
+    # What labels turn out to cost adds up in the same way as what they were expected to.
+    loss.accumulate(np.where(is_miss, fn, np.where(is_alarm, fp, 0.0)), values)
+    totals = np.zeros((4, len(y), y.shape[1] + 1), np.int32)
+    for total, happens in zip(totals[:3], (is_hit, is_alarm, is_miss), strict=True):
+        np.cumsum(happens, axis=1, out=total[:, 1:])
+    wrong = totals[1] + totals[2]
+    totals[3] = wrong[:, -1:] - wrong
+    return values[walk.row, walk.n_open], totals[:, walk.row, y.shape[1] - walk.n_open]
+
+
+def _score_one_by_one(loss: Loss, walk: _Walk, y: NDArray[np.int8]) -> Scored:
+    """The first corner of all instances, the second …"""
+    first, last = walk.indptr[:-1] - walk.indptr[0], walk.indptr[1:] - walk.indptr[0] - 1
+    realized, counts = np.empty(len(walk.row)), np.empty((4, len(walk.row)), np.int32)
+    found, relevant = np.empty((4, len(y)), np.int32), y.astype(np.bool_)
+    is_error = (walk.answers(loss, walk.n_open[last]) != y).astype(np.int8)
+    for step in range(int((last - first).max(initial=-1)) + 1):
+        at = np.minimum(first + step, last)
+        codes = walk.answers(loss, walk.n_open[at])
+        realized[at] = loss.realized(walk.block, relevant, codes)
+        if not loss.gives_rankings:
+            tally(y, codes, is_error, *found)
+            counts[:, at] = found
+    return realized, counts

@@ -11,8 +11,9 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 from abstain.errors import InvalidLabels
-from abstain.matrix import read_matrix
+from abstain.matrix import Table, read_matrix
 from abstain.prediction import require_codes
+from abstain.responses import label_probabilities
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,16 @@ def read_target(y: Any, classes: NDArray[Any] | None = None) -> Target:
     labels = matrix.toarray() if sparse.issparse(matrix) else matrix
     names = axes.names(labels.shape[1])
     return Target(labels.astype(np.int8), _as_vector(names), axes.label_names, matrix.dtype)
+
+
+def truth_and_probabilities(estimator: Any, X: Any, y: Any) -> tuple[Table, Table]:
+    """The truth, and what a fitted classifier says of it, each with the names that are known."""
+    probabilities = label_probabilities(estimator, X)
+    # One column is one label, whose 0 and 1 are no names of classes.
+    classes = None if probabilities.shape[1] == 1 else getattr(estimator, "classes_", None)
+    target = read_target(y, classes)
+    said = Table(probabilities, getattr(estimator, "label_names_", None), index_of(X))
+    return Table(target.labels, target.label_names, index_of(y)), said
 
 
 def _require_no_lists_of_names(y: Any) -> None:

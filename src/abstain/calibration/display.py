@@ -4,8 +4,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any, Self
 
 from abstain.calibration.diagnostics import ReliabilityCurve, Strategy, reliability_curve
-from abstain.responses import label_probabilities
-from abstain.targets import read_target
+from abstain.targets import truth_and_probabilities
 
 POOLED, SINGLE = "#0072b2", "#999999"
 
@@ -67,9 +66,9 @@ class ReliabilityDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, **options: Any) -> Self:
         """Ask a fitted classifier for its probabilities; the rest is as for `from_predictions`."""
-        truth = read_target(y, getattr(estimator, "classes_", None))
+        truth, probabilities = truth_and_probabilities(estimator, X, y)
         chosen = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(truth.labels, label_probabilities(estimator, X), name=chosen, **options)
+        return cls.from_predictions(truth, probabilities, name=chosen, **options)
 
     def plot(self, ax: Any = None, *, highlight: Hashable | None = None) -> Self:
         """Draw on the given axes, or on new ones. `highlight` names a label to be drawn strongly."""
