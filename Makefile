@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ACTIVE := .venv/.installed
 
-.PHONY: help demo test lint format bench study experiments rules clean
+.PHONY: help browser demo test lint format bench study experiments rules clean
 help:
 	@echo "make demo    a first look: learn, decide, and see what silence buys"
 	@echo "make test    all tests and doctests"
@@ -19,10 +19,16 @@ $(ACTIVE): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $@
 
+# The tests look at the report in a real browser; where none can be installed they say so and are skipped.
+browser:
+	@command -v chromium || command -v chromium-browser || command -v google-chrome \
+	|| (apt-get update && apt-get install -y chromium) \
+	|| echo "no Chromium here: the tests of the report's page will be skipped"
+
 demo: $(ACTIVE)
 	$(BIN)/abstain demo
 
-test: $(ACTIVE)
+test: $(ACTIVE) browser
 	$(BIN)/python -m pytest --numprocesses 2
 
 lint: $(ACTIVE)

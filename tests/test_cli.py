@@ -18,14 +18,16 @@ def small():
     return demo.run(n_train=300, n_test=200, seed=3)
 
 
-def test_the_demo_prints_a_table_and_writes_a_figure(tmp_path):
+def test_the_demo_prints_a_table_and_writes_a_figure_and_a_report(tmp_path):
     figure = tmp_path / "silence.png"
     result = CliRunner().invoke(main, ["demo", "--train", "300", "--test", "200", "-o", str(figure)])
     assert result.exit_code == 0, result.output
     rows = [line.split() for line in result.output.splitlines() if line[:5].strip().startswith("0.")]
     assert [float(row[0]) for row in rows] == list(demo.COSTS)
     assert figure.read_bytes()[:4] == b"\x89PNG"
-    assert result.output.splitlines()[-1] == f"Figure: {figure.resolve()}"
+    page = figure.with_suffix(".html")
+    assert result.output.splitlines()[-2:] == [f"Figure: {figure.resolve()}", f"Report: {page.resolve()}"]
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 def test_silence_pays(small):
@@ -77,6 +79,7 @@ def test_mistakes_are_explained(arguments, message):
         ["--help"],
         ["demo", "--help"],
         ["-h"],
+        ["report", "--help"],
         ["experiment", "--help"],
         ["experiment", "run", "--help"],
         ["experiment", "figures", "--help"],
@@ -105,7 +108,7 @@ def test_without_matplotlib_there_is_a_table_but_no_figure(tmp_path, monkeypatch
     result = CliRunner().invoke(main, ["demo", "--train", "100", "--test", "50", "-o", str(tmp_path / "figure.png")])
     assert result.exit_code == 0
     assert "average loss per picture" in result.output
-    assert result.output.splitlines()[-1] == "No figure: the figure needs matplotlib: pip install 'abstain[plot]'"
+    assert result.output.splitlines()[-2] == "No figure: the figure needs matplotlib: pip install 'abstain[plot]'"
 
 
 def test_a_figure_that_cannot_be_written(tmp_path):

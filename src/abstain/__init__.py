@@ -29,8 +29,9 @@ from abstain.properties import Verdict, is_monotone, is_uncertainty_aligned
 from abstain.tables import read_table, write_table
 
 if TYPE_CHECKING:
-    from abstain import calibration, datasets, experiment, learners
+    from abstain import calibration, curves, datasets, displays, experiment, guarantee, learners
     from abstain.classifier import AbstainingClassifier
+    from abstain.reporting import report
     from abstain.responses import label_probabilities
     from abstain.scoring import make_abstention_scorer
 
@@ -64,10 +65,13 @@ __all__ = [
     "Verdict",
     "budget",
     "calibration",
+    "curves",
     "datasets",
     "decide",
+    "displays",
     "exhaustive",
     "experiment",
+    "guarantee",
     "is_monotone",
     "is_uncertainty_aligned",
     "label_probabilities",
@@ -75,6 +79,7 @@ __all__ = [
     "make_abstention_scorer",
     "metrics",
     "read_table",
+    "report",
     "risk_profile",
     "write_table",
 ]
@@ -84,11 +89,15 @@ __version__ = "0.1.0"
 _LATER = {
     "AbstainingClassifier": "abstain.classifier",
     "calibration": "abstain",
+    "curves": "abstain",
     "datasets": "abstain",
+    "displays": "abstain",
     "experiment": "abstain",
+    "guarantee": "abstain",
     "label_probabilities": "abstain.responses",
     "learners": "abstain",
     "make_abstention_scorer": "abstain.scoring",
+    "report": "abstain.reporting",
 }
 
 

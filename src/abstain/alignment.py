@@ -11,7 +11,7 @@ from abstain.errors import InvalidLabels
 from abstain.kernels import packing
 from abstain.matrix import Axes, Matrix, read_matrix
 from abstain.prediction import PartialPrediction, PartialRanking, require_codes
-from abstain.probabilities import Block, packed_blocks
+from abstain.probabilities import Block, Probabilities, packed_blocks
 
 Partial: TypeAlias = PartialPrediction | PartialRanking
 
@@ -28,6 +28,15 @@ def require_same_table(axes: Axes, matrix: Matrix, partial: Partial, what: str) 
     if matrix.shape != partial.shape:
         raise InvalidLabels(f"{what} has shape {matrix.shape}; the prediction has {partial.shape}")
     partial.axes.require_same(axes, what)
+
+
+def truth_beside(table: Probabilities, y_true: Any) -> Matrix:
+    """The truth of the same rows and labels as some probabilities, dense or CSR."""
+    truth, axes = read_truth(y_true)
+    if truth.shape != table.matrix.shape:
+        raise InvalidLabels(f"y_true has shape {truth.shape}; the probabilities have {table.matrix.shape}")
+    table.axes.require_same(axes, "y_true")
+    return truth
 
 
 def differ(truth: Matrix, labels: Matrix) -> Matrix:

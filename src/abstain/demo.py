@@ -14,6 +14,7 @@ from abstain.decision import risk_profile
 from abstain.metrics import abstention_rate, answered_error_rate, error_capture_rate, generalized_loss
 from abstain.prediction import ABSTAIN, PartialPrediction
 from abstain.profile import RiskProfile
+from abstain.reporting import report
 
 COSTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 SHOWN_COST = 0.1
@@ -88,6 +89,17 @@ def run(n_train: int = 3000, n_test: int = 2000, seed: int = 0) -> Demo:
     full = profile.decide(None)
     assert isinstance(full, PartialPrediction)
     return Demo(test.images, test.target, profile, full)
+
+
+def write_report(demo: Demo, path: Path) -> None:
+    """A page in which the reader tries costs, budgets and error rates, and sees every picture."""
+    report(
+        demo.profile.probabilities.matrix,
+        demo.truth,
+        path=path,
+        title="Which digits are in the picture?",
+        images=demo.images,
+    )
 
 
 def describe(labels: NDArray[np.int8], truth: NDArray[np.uint8]) -> tuple[str, str, str]:

@@ -136,6 +136,12 @@ class Table:
         return size + labels + rows
 
 
+def dense(matrix: Matrix) -> NDArray[Any]:
+    """The same numbers as a C-contiguous array."""
+    array: NDArray[Any] = matrix.toarray() if sparse.issparse(matrix) else np.ascontiguousarray(matrix)
+    return array
+
+
 def _some(names: Any) -> str:
     return ", ".join(repr(name) for name in names[:3]) + (", …" if len(names) > 3 else "")
 

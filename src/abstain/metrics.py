@@ -14,7 +14,7 @@ from scipy import sparse
 from abstain.alignment import Partial, aligned_blocks, differ, read_truth, require_same_table
 from abstain.errors import InvalidLabels, InvalidLoss
 from abstain.losses import Loss, LossLike, as_loss
-from abstain.matrix import Matrix
+from abstain.matrix import Matrix, dense
 from abstain.penalties import PenaltyLike, as_penalty
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.probabilities import Block, Probabilities
@@ -146,7 +146,7 @@ def error_capture_rate(y_true: Any, prediction: Any, full_prediction: Any) -> fl
         i = int(np.argmax(full.n_abstained > 0))
         raise InvalidLabels(f"full_prediction: {full.axes.row(i)} abstains; a full prediction answers every label")
     wrong, left_open = differ(truth, full.labels), partial.abstained
-    caught = wrong.multiply(left_open) if sparse.issparse(wrong) else wrong & _dense(left_open)
+    caught = wrong.multiply(left_open) if sparse.issparse(wrong) else wrong & dense(left_open)
     return float(caught.sum() / wrong.sum()) if wrong.sum() else float("nan")
 
 
@@ -186,7 +186,3 @@ def _truth_and_labels(y_true: Any, prediction: Any) -> tuple[Matrix, PartialPred
     truth, axes = read_truth(y_true)
     require_same_table(axes, truth, partial, "y_true")
     return truth, partial
-
-
-def _dense(matrix: Any) -> Any:
-    return matrix.toarray() if sparse.issparse(matrix) else matrix

@@ -5,17 +5,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from abstain.alignment import read_truth
+from abstain.alignment import truth_beside
 from abstain.decision import risk_profile
-from abstain.errors import InvalidLabels
 from abstain.kernels import certainty
 from abstain.kernels.tally import tally
 from abstain.losses import Loss, LossLike, as_loss
 from abstain.losses.base import BlockProfile
 from abstain.losses.certainty import CertaintyLoss, free
-from abstain.matrix import Axes, Table
+from abstain.matrix import Axes, Table, dense
 from abstain.probabilities import Block, Probabilities
 from abstain.profile import CostPath, RiskProfile
 from abstain.threads import for_each
@@ -85,21 +83,12 @@ def outcomes(probabilities: Any, y_true: Any = None, loss: LossLike = "hamming")
     (array([0, 0, 1, 1], dtype=int32), array([0. , 0.1, 0.3, 0.7]))
     """
     table = Probabilities(probabilities)
-    if table.is_sparse:
-        table.matrix, table.is_sparse = table.matrix.toarray(), False
-    truth = None if y_true is None else _truth_of(table, y_true)
+    table.make_dense()
+    truth = None if y_true is None else dense(truth_beside(table, y_true))
     chosen = as_loss(loss)
     profile = risk_profile(Table(table.matrix, table.axes.label_names), chosen)
     path = profile.path()
     return Outcomes(chosen, path, table.axes, table.n_labels, *_follow(profile, path, truth))
-
-
-def _truth_of(table: Probabilities, y_true: Any) -> NDArray[np.int8]:
-    truth, axes = read_truth(y_true)
-    if truth.shape != table.matrix.shape:
-        raise InvalidLabels(f"y_true has shape {truth.shape}; the probabilities have {table.matrix.shape}")
-    table.axes.require_same(axes, "y_true")
-    return truth.toarray() if sparse.issparse(truth) else np.ascontiguousarray(truth)
 
 
 def _follow(profile: RiskProfile, path: CostPath, truth: NDArray[np.int8] | None) -> list[Any]:

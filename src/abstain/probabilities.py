@@ -64,6 +64,11 @@ class Probabilities:
             self.matrix = self.matrix.copy()
             self.matrix.eliminate_zeros()
 
+    def make_dense(self) -> None:
+        """Store every probability, for those who need something of every label."""
+        if self.is_sparse:
+            self.matrix, self.is_sparse = self.matrix.toarray(), False
+
     def blocks(self, entries: int) -> Iterator[Block]:
         """The rows, each in one block; blocks of about so many entries."""
         if self.is_sparse:

@@ -9,7 +9,6 @@ takes in others as long as the prices say that they would pay.
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.optimize import linprog
 
 from abstain.budget.limits import Limits
 
@@ -52,6 +51,8 @@ def _solve(
     total: int | None,
 ) -> tuple[NDArray[np.intp], float, NDArray[np.float64]]:  # fmt: skip
     """The best entries and the prices, among those considered."""
+    from scipy.optimize import linprog  # takes longer to import than all the rest, and is seldom needed
+
     entry = np.arange(len(value))
     groups = sparse.csr_array((np.ones(2 * len(value)), (np.append(instance, label), np.append(entry, entry))),
                               (len(room), len(value)))  # fmt: skip

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.isotonic import isotonic_regression
 
-from abstain.alignment import read_truth
+from abstain.alignment import truth_beside
 from abstain.errors import InvalidLabels
 from abstain.matrix import Matrix
 from abstain.probabilities import Probabilities
@@ -208,12 +208,9 @@ class _Entries:
             raise InvalidLabels("y_true is a vector; of a single label, pass tables of one column")
         table = Probabilities(probabilities)
         table.check()
-        truth, axes = read_truth(y_true)
-        if truth.shape != table.matrix.shape:
-            raise InvalidLabels(f"y_true has shape {truth.shape}; the probabilities have {table.matrix.shape}")
+        truth = truth_beside(table, y_true)
         if truth.shape[0] == 0:
             raise InvalidLabels("y_true has no rows; there is nothing to measure")
-        table.axes.require_same(axes, "y_true")
         self.names = table.axes.names(table.n_labels)
         is_sparse = sparse.issparse(table.matrix) or sparse.issparse(truth)
         as_columns: Callable[[Any], Matrix] = sparse.csc_array if is_sparse else np.asarray

@@ -5,6 +5,7 @@ import click
 from abstain import __version__
 from abstain.cli.demo import demo
 from abstain.cli.experiment import experiment
+from abstain.cli.report import report
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -19,9 +20,11 @@ def main() -> None:
     First steps:
       abstain demo                     learn from pictures of digits, and see what silence buys
       abstain demo --help              what the demo can be told
+      abstain report p.parquet         a page in which to try costs, budgets and error rates
       abstain experiment run --help    the papers' experiments, on your data or theirs
     """  # noqa: D301 (click wants a real \b, which keeps the lines as they are)
 
 
 main.add_command(demo)
 main.add_command(experiment)
+main.add_command(report)

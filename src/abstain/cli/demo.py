@@ -1,5 +1,6 @@
 """``abstain demo``."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ import click
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     default=Path("abstain-demo.png"),
     show_default=True,
-    help="Where to write the figure; .png, .pdf or .svg.",
+    help="Where to write the figure, .png, .pdf or .svg; the report is written beside it, as .html.",
 )
 @click.option("--train", type=click.IntRange(100), default=3000, show_default=True, help="Pictures to learn from.")
 @click.option("--test", type=click.IntRange(50), default=2000, show_default=True, help="New pictures to be labelled.")
@@ -25,7 +26,8 @@ def demo(output: Path, train: int, test: int, seed: int) -> None:
     Two of scikit-learn's handwritten digits stand side by side in each picture, overlapping a little and with noise.
     The labels are the digits present. A wrong label costs 1, a label left to a human costs c: the table shows, for each
     c, the average loss per picture of answering everything, of asking about everything, and of abstaining where it
-    pays. Then come some pictures with what is answered and what is left open. Nothing is downloaded.
+    pays. Then come some pictures with what is answered and what is left open, and at last a report: a page for the
+    browser in which costs, budgets and error rates can be tried. Nothing is downloaded.
 
     \b
     Examples:
@@ -55,11 +57,18 @@ def demo(output: Path, train: int, test: int, seed: int) -> None:
         yes, ask, there = example.describe(labels[i], result.truth[i])
         remark = "   (a wrong answer)" if result.answers_wrongly(example.SHOWN_COST)[i] else ""
         click.echo(f"{i:8}   {yes:5}   {ask:11}   {there}{remark}")
+    click.echo()
+    _write("Figure", output, lambda path: example.draw(result, outcomes, path))
+    _write("Report", output.with_suffix(".html"), lambda path: example.write_report(result, path))
+
+
+def _write(what: str, path: Path, write: Callable[[Path], None]) -> None:
+    """What needs an extra that is not there is left out; a disk that refuses is an error."""
     try:
-        example.draw(result, outcomes, output)
+        write(path)
     except ImportError as reason:
-        click.echo(f"\nNo figure: {reason}")
+        click.echo(f"No {what.lower()}: {reason}")
     except OSError as reason:
-        raise click.ClickException(f"{output} cannot be written ({reason.strerror or reason})") from reason
+        raise click.ClickException(f"{path} cannot be written ({reason.strerror or reason})") from reason
     else:
-        click.echo(f"\nFigure: {output.resolve()}")
+        click.echo(f"{what}: {path.resolve()}")

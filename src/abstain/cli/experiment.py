@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from abstain.errors import FitFailed
+from abstain.cli.mistakes import explained
 
 if TYPE_CHECKING:
     from abstain.experiment import Plan
@@ -38,15 +38,6 @@ class _WithLists(click.Command):
             if not current:
                 spread.append(arg)
         return super().parse_args(ctx, spread[:-1])
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """What a user can do something about is said in a line, not in a traceback."""
-    try:
-        yield
-    except (ValueError, ImportError, OSError, FitFailed) as reason:
-        raise click.ClickException(str(reason)) from reason
 
 
 @contextmanager
@@ -148,7 +139,7 @@ def run(
     """  # noqa: D301
     if jobs == 0:
         raise click.BadParameter("0 folds at once will never end; −1 stands for all cores", param_hint="--jobs")
-    with _explained(), _resumable(out):
+    with explained(), _resumable(out):
         from abstain import experiment as library
         from abstain.experiment import plan as plans
         from abstain.experiment import protocol
@@ -207,7 +198,7 @@ def figures(results: tuple[Path, ...], out: Path | None) -> None:
     For each loss and learner: a column for each data set, the generalised loss above, the labels left open below. And
     for each learner the comparison with related work at equal abstention.
     """
-    with _explained():
+    with explained():
         from abstain.experiment import Results
         from abstain.experiment.figures import draw
 
@@ -224,7 +215,7 @@ def verdict(results: tuple[Path, ...], markdown: bool) -> None:
     Prints each claim, whether it holds (yes; mostly, in 95 % of the cases; no), and the numbers behind it, learner by
     learner.
     """
-    with _explained():
+    with explained():
         from abstain.experiment import Results
         from abstain.experiment.claims import as_markdown, as_text, check
 

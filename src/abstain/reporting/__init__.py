@@ -1,0 +1,96 @@
+"""The report: one HTML page, without a network, in which a reader tries costs and sees what is left to a human."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from abstain.drafts import replacing
+from abstain.reporting.contents import Prices, gather
+from abstain.reporting.page import render
+
+__all__ = ["report"]
+
+TITLE = "What to answer, and what to ask"
+
+
+def report(
+    probabilities: Any,
+    y_true: Any = None,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    losses: Iterable[str] = ("hamming", "f1"),
+    title: str | None = None,
+    texts: Any = None,
+    images: Any = None,
+    review: float | None = None,
+    false_negative: float = 1.0,
+    false_positive: float = 1.0,
+    max_entries: int = 1_000_000,
+    random_state: int = 0,
+) -> str:
+    """One HTML page in which a reader tries costs of asking, and sees what is answered, what is asked, what it saves.
+
+    The page decides as `abstain.decide` does, for each loss and for linear and concave penalties. It holds all it
+    needs: it can be mailed, and opens without a network.
+
+    Parameters
+    ----------
+    probabilities
+        As for `abstain.decide`. The names of labels and rows are shown.
+    y_true : n × m table of 0 and 1, optional
+        What is relevant. With it, the page also shows errors and reliability.
+    path : path, optional
+        Where to write the page, whole or not at all.
+    losses : names, default=("hamming", "f1")
+        Of the losses to choose from: "hamming", "f1", "jaccard", "rank", "subset".
+    title : str, optional
+    texts : n texts, optional
+        One to show with each row; None where there is none.
+    images : array of shape (n, h, w) or (n, h, w, 3), or n paths, optional
+        A picture to show with each row. Large ones are shrunk.
+    review, false_negative, false_positive : float ≥ 0
+        What a review, a missed label and a wrongly given one cost in the bill; the reader can change them. Without
+        `review` it is the cost that the reader tries.
+    max_entries : int, default=1_000_000
+        With more probabilities than that, rows are drawn at random, and the page says so.
+    random_state : int, default=0
+        Draws the rows.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from abstain.matrix import Table
+    >>> from abstain.reporting import report
+    >>> table = Table([[0.97, 0.55], [0.3, 0.04]], ["sky", "sea"], ["a.png", "b.png"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = report(table, [[1, 0], [1, 0]], path=Path(folder) / "report.html", title="Beaches")
+    ...     (Path(folder) / "report.html").read_text(encoding="utf-8") == page
+    True
+    """
+    prices = Prices(review, false_negative, false_positive)
+    file = None if path is None else Path(path)
+    if file is not None and not file.parent.is_dir():
+        raise FileNotFoundError(f"{file}: there is no folder {str(file.parent)!r}")
+    contents = gather(
+        probabilities,
+        y_true,
+        losses=losses,
+        title=TITLE if title is None else str(title),
+        texts=texts,
+        images=images,
+        prices=prices,
+        max_entries=max_entries,
+        random_state=random_state,
+    )
+    page = render(contents)
+    if file is not None:
+        with replacing(file) as target:
+            target.write(page.encode("utf-8"))
+    return page

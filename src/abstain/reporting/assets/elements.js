@@ -1,0 +1,37 @@
+"use strict";
+
+// The document is built from elements and text only: names and texts come from files and are never read as markup.
+const Elements = (() => {
+  const byId = (id) => document.getElementById(id);
+
+  /** make("button", {class: "plain", "aria-pressed": "true"}, "text", child, …) */
+  function make(tag, attributes = {}, ...children) {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (value !== null && value !== false) element.setAttribute(name, value === true ? "" : String(value));
+    }
+    element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+    return element;
+  }
+
+  function fillSelect(select, options, chosen) {
+    select.replaceChildren(...options.map(({ value, text }) => make("option", { value }, text)));
+    select.value = chosen;
+  }
+
+  // Writing equal text again would make the browser lay it out again.
+  function setText(element, text) {
+    if (element.textContent !== text) element.textContent = text;
+  }
+
+  /** The last of many calls, once they have paused. */
+  function afterPause(milliseconds, action) {
+    let timer = 0;
+    return (...values) => {
+      clearTimeout(timer);
+      timer = setTimeout(action, milliseconds, ...values);
+    };
+  }
+
+  return Object.freeze({ byId, make, fillSelect, setText, afterPause });
+})();

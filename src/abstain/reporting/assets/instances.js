@@ -1,0 +1,194 @@
+"use strict";
+
+// The browser of instances: which of them are shown, one page at a time, by mouse and by keyboard.
+const Instances = (() => {
+  const { byId, make, setText } = Elements;
+  const { count } = Format;
+  const PAGE = 20;
+
+  const TESTS = {
+    all: () => true,
+    asked: (code) => code === -1,
+    answered: (code) => code !== -1,
+    yes: (code) => code === 1,
+    no: (code) => code === 0,
+    wrong: (code, truth) => code !== -1 && code !== truth,
+  };
+
+  function choices(state, dataset) {
+    const isRanking = state.loss === "rank";
+    const one = state.label !== null;
+    return [
+      ["all", "all of them"],
+      ["asked", one ? "asked" : "something asked"],
+      (isRanking || !one) && ["answered", isRanking && one ? "ranked" : "nothing asked"],
+      one && !isRanking && ["yes", "answered yes"],
+      one && !isRanking && ["no", "answered no"],
+      dataset.hasTruth && !isRanking && ["wrong", one ? "answered wrong" : "a wrong answer"],
+    ].filter(Boolean).map(([value, text]) => ({ value, text }));
+  }
+
+  /** The rows that pass all filters. */
+  function matching({ setting, state, dataset }, show, words) {
+    const { nInstances, nLabels } = dataset;
+    const { codes, nAbstained } = setting;
+    const wanted = state.find.trim().toLowerCase();
+    const test = TESTS[show];
+    const truth = show === "wrong" ? dataset.truth.bind(dataset) : () => 0;
+    const some = (i) => {
+      for (let j = 0; j < nLabels; j++) if (test(codes[i * nLabels + j], truth(i, j))) return true;
+      return false;
+    };
+    let passes = some;
+    if (show === "all") passes = () => true;
+    else if (state.label !== null) passes = (i) => test(codes[i * nLabels + state.label], truth(i, state.label));
+    else if (show === "asked") passes = (i) => nAbstained[i] > 0;
+    else if (show === "answered") passes = (i) => nAbstained[i] === 0;
+    const rows = [];
+    for (let i = 0; i < nInstances; i++) {
+      if ((wanted === "" || words(i).includes(wanted)) && passes(i)) rows.push(i);
+    }
+    return rows;
+  }
+
+  function create(dataset, store) {
+    const list = byId("instances");
+    const opened = new Set(); // rows whose every label is shown
+    const find = byId("filter-find");
+    const labelChoice = LabelChoice.create(byId("filter-label"), dataset, store, "any label");
+    let latest = null;
+    let rows = [];
+    let remembered = {};
+    let wordsOf = null;
+
+    function words(i) {
+      const wordsAt = (_, k) => `${dataset.id(k)}\n${dataset.text(k) ?? ""}`.toLowerCase();
+      wordsOf ??= Array.from({ length: dataset.nInstances }, wordsAt);
+      return wordsOf[i];
+    }
+
+    const first = Array.from({ length: Math.min(dataset.nInstances, 50) }, (_, i) => dataset.text(i));
+    const hasTexts = first.some((text) => text !== null);
+    list.classList.toggle("wordy", hasTexts);
+    setText(byId("filter-find-label"), hasTexts ? "Find by id or text" : "Find by id");
+    byId("filter-show").addEventListener("change", ({ target }) => store.set({ show: target.value, page: 0 }));
+    byId("show-no").addEventListener("change", ({ target }) => {
+      opened.clear();
+      store.set({ everyNo: target.checked });
+    });
+    const search = Elements.afterPause(120, () => store.set({ find: find.value, page: 0 }));
+    find.addEventListener("input", search);
+
+    const lastPage = () => Math.max(Math.ceil(rows.length / PAGE) - 1, 0);
+    const turn = (page) => store.set({ page: Math.min(Math.max(page, 0), lastPage()) });
+    byId("page-first").addEventListener("click", () => turn(0));
+    byId("page-back").addEventListener("click", () => turn(latest.page - 1));
+    byId("page-on").addEventListener("click", () => turn(latest.page + 1));
+    byId("page-last").addEventListener("click", () => turn(lastPage()));
+
+    list.addEventListener("click", ({ target }) => {
+      const item = target.closest(".toggle") && target.closest(".instance");
+      if (item) toggle(item);
+    });
+
+    function toggle(item) {
+      const row = Number(item.dataset.row);
+      if (opened.has(row)) opened.delete(row);
+      else opened.add(row);
+      const fresh = Instance.build(row, latest, isOpen(row));
+      item.replaceWith(fresh);
+      focus(fresh);
+    }
+    // A tick at "every no" opens all; a single instance can still be closed.
+    const isOpen = (row) => opened.has(row) !== latest.state.everyNo;
+
+    function focus(item) {
+      for (const other of list.children) other.tabIndex = -1;
+      item.tabIndex = 0;
+      item.focus();
+    }
+
+    const STEPS = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 };
+    list.addEventListener("keydown", (event) => {
+      const item = event.target.closest(".instance");
+      if (!item || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key in STEPS) step(item, STEPS[event.key]);
+      else if (event.key === "Home") focus(list.firstChild);
+      else if (event.key === "End") focus(list.lastChild);
+      else if (event.key === "Enter" && event.target === item) toggle(item);
+      else return;
+      event.preventDefault();
+    });
+
+    function step(item, by) {
+      const next = by > 0 ? item.nextSibling : item.previousSibling;
+      if (next) return focus(next);
+      const page = latest.page + by;
+      if (page < 0 || page > lastPage()) return undefined;
+      turn(page);
+      render({ ...latest, state: store.get() }); // at once, so that there is something to focus
+      return focus(by > 0 ? list.firstChild : list.lastChild);
+    }
+
+    function filter(view, show) {
+      const { setting, state } = view;
+      // Without a filter that asks for answers, the rows do not depend on the setting.
+      const key = { answers: show === "all" ? null : setting, label: state.label, show, find: state.find };
+      const differs = (name) => key[name] !== remembered[name];
+      if (["label", "show", "find"].some(differs)) opened.clear(); // another list begins with all of them closed
+      if (Object.keys(key).some(differs)) {
+        rows = matching(view, show, words);
+        remembered = key;
+      }
+    }
+
+    function legend(isRanking) {
+      const entry = (kind, symbol, word) =>
+        make("span", { class: `chip ${kind}` }, make("span", { class: "symbol" }, symbol), word);
+      const entries = (isRanking ? ["ranked", "ask"] : ["yes", "ask", "no"]).map((kind) => {
+        const { symbol, word, long } = Instance.GROUPS[kind];
+        return entry(kind, symbol, long ?? word);
+      });
+      if (dataset.hasTruth && !isRanking) {
+        entries.push(entry("yes wrong", "✓", make("span", { class: "remark" }, "wrong")));
+      }
+      byId("legend").replaceChildren(...entries, make("span", {}, "with the probability the model gives"));
+    }
+
+    function render(view) {
+      const { state } = view;
+      const isRanking = state.loss === "rank";
+      const offered = choices(state, dataset);
+      const show = offered.some(({ value }) => value === state.show) ? state.show : "all";
+      Elements.fillSelect(byId("filter-show"), offered, show);
+      labelChoice.show(state.label);
+      if (document.activeElement !== find) find.value = state.find;
+      byId("show-no").checked = state.everyNo;
+      setText(byId("show-no-text"), isRanking ? "every rank" : "every “no”");
+      filter(view, show);
+      const page = Math.min(state.page, lastPage());
+      latest = { ...view, page };
+      legend(isRanking);
+      const focused = document.activeElement?.closest("#instances .instance")?.dataset.row;
+      const shown = rows.slice(page * PAGE, (page + 1) * PAGE);
+      list.replaceChildren(...shown.map((row) => Instance.build(row, view, isOpen(row))));
+      if (list.firstChild) list.firstChild.tabIndex = 0;
+      const again = focused !== undefined && list.querySelector(`[data-row="${focused}"]`);
+      if (again) focus(again);
+      where(page, shown.length);
+    }
+
+    function where(page, shown) {
+      const all = rows.length === dataset.nInstances ? "" : ` (of ${count(dataset.nInstances)})`;
+      const range = `${count(page * PAGE + 1)}–${count(page * PAGE + shown)}`;
+      setText(byId("page-where"),
+        rows.length === 0 ? "No instance is like this." : `${range} of ${count(rows.length)}${all}`);
+      byId("page-first").disabled = byId("page-back").disabled = page === 0;
+      byId("page-last").disabled = byId("page-on").disabled = page === lastPage();
+    }
+
+    return { render };
+  }
+
+  return Object.freeze({ create });
+})();

@@ -1,0 +1,124 @@
+"use strict";
+
+// Opens the data, turns choices into decisions, and lets every part of the page draw them; the last choice wins.
+(async () => {
+  const { byId, setText } = Elements;
+  const root = document.documentElement;
+
+  function introduce(dataset) {
+    const { nInstances, nLabels, nTotal } = dataset;
+    setText(byId("title"), dataset.title);
+    const size = `${Format.plural(nInstances, "instance")} × ${Format.plural(nLabels, "label")}`;
+    const isSample = nTotal > nInstances;
+    const sampled = isSample ? `, drawn at random from ${Format.count(nTotal)}: all figures are of this sample` : "";
+    const truth = dataset.hasTruth ? "" : "; made without the truth, so errors are the ones the probabilities expect";
+    setText(byId("size"), `${size}${sampled}${truth}`);
+    const origin = `Written by abstain ${dataset.abstainVersion}.`;
+    setText(byId("foot"), `${origin} Everything is in this file: it works offline and sends nothing.`);
+  }
+
+  async function costOf(problem, { loss, penalty, knob, value }) {
+    if (knob === "share") return problem.costForShare(penalty, Math.min(value, 1));
+    if (knob === "error" && loss !== "rank") return problem.costForError(penalty, value);
+    return value;
+  }
+
+  function start(dataset) {
+    const store = Store.create(dataset);
+    const controls = Controls.create(dataset, store);
+    const curves = Curves.create(dataset, store);
+    const reliability = Reliability.create(dataset, store);
+    const drawLabels = InSight.drawer(byId("label-table"), Labels.create(dataset, store).render);
+    const drawInstances = InSight.drawer(byId("browser"), Instances.create(dataset, store).render);
+    const cheapest = Cheapest.create(store);
+    Theme.start(byId("theme"));
+    Recipe.start();
+    Theme.listen(() => { curves.redraw(); reliability.redraw(); });
+
+    const decided = { key: "", setting: null, full: null };
+    let curve = { key: "", points: null };
+
+    async function decide(state) {
+      const problem = await dataset.problem(state.loss);
+      const key = JSON.stringify([state.loss, state.penalty, state.knob, state.value]);
+      if (decided.key !== key) {
+        const { largestCost } = dataset.losses.find(({ name }) => name === state.loss);
+        const fullKey = `${state.loss} ${state.penalty}`;
+        if (decided.fullKey !== fullKey) {
+          Object.assign(decided, { fullKey, full: problem.setting(state.penalty, largestCost) });
+        }
+        const cost = await costOf(problem, state);
+        Object.assign(decided, { key, setting: problem.setting(state.penalty, cost) });
+      }
+      if (root.dataset.ready && curve.key !== decided.fullKey) trace(problem, state.penalty, decided.fullKey);
+      return decided;
+    }
+
+    /** Curves take longer than a setting: they are drawn when they are there, if they are still wanted. */
+    async function trace(problem, penalty, key) {
+      curve = { key, points: null };
+      delete root.dataset.curves;
+      const note = byId("curves-note");
+      const points = await problem.curve(penalty, (done) => {
+        setText(note, `Computing the curves: ${Math.round(100 * done)} %`);
+      });
+      if (curve.key !== key) return;
+      curve = { key, points };
+      setText(note, "");
+      schedule();
+    }
+
+    async function update() {
+      const state = store.get();
+      const { setting, full } = await decide(state);
+      if (state !== store.get()) return; // something newer is on its way
+      const view = { dataset, state, setting, full, curve: curve.points };
+      view.bill = Figures.bill(view);
+      controls.render(view);
+      Summary.render(view);
+      Figures.render(view);
+      await curves.render(view);
+      reliability.render(view);
+      drawLabels(view);
+      drawInstances(view);
+      cheapest.render(view);
+      Recipe.render(view);
+      if (view.curve !== null) root.dataset.curves = "ready";
+    }
+
+    // One drawing per frame, and never two at a time.
+    let isWaiting = false;
+    let isBusy = false;
+    async function schedule() {
+      if (isWaiting) return;
+      isWaiting = true;
+      root.dataset.busy = "yes";
+      await new Promise(requestAnimationFrame);
+      while (isBusy) await new Promise(requestAnimationFrame);
+      isWaiting = false;
+      isBusy = true;
+      try {
+        await update();
+      } finally {
+        isBusy = false;
+        if (!isWaiting) delete root.dataset.busy;
+      }
+    }
+    store.listen(schedule);
+    return schedule;
+  }
+
+  try {
+    const dataset = await Abstain.open(document);
+    introduce(dataset);
+    const draw = start(dataset);
+    await draw();
+    root.dataset.ready = "yes";
+    await Plots.load();
+    await draw(); // now with charts
+  } catch (problem) {
+    setText(byId("headline"), "This report could not be opened.");
+    setText(byId("details"), `${problem.message}. It needs a browser of 2023 or later.`);
+    throw problem;
+  }
+})();
