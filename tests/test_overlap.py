@@ -112,3 +112,13 @@ def test_many_labels_without_abstention():
 def test_more_labels_than_any_rule_reaches():
     with pytest.raises(abstain.InvalidLoss, match="at most"):
         FMeasure().rule(longest_reach() + 1)
+
+
+@pytest.mark.parametrize("loss", [abstain.FMeasure(), abstain.FMeasure(2.0, 0), abstain.Jaccard(), abstain.Jaccard(0)])
+@pytest.mark.parametrize("penalty", [None, 0.0, 0.05, abstain.Concave(0.1), lambda a: 0.01 * a**2])
+def test_equal_answers_are_told_apart_as_in_the_profile(loss, penalty):
+    for m in (2, 3, 7):
+        p = np.random.default_rng(m).choice(np.arange(5) / 4, (300, m))
+        np.testing.assert_array_equal(
+            abstain.decide(p, loss, penalty).codes, abstain.risk_profile(p, loss).decide(penalty).codes
+        )

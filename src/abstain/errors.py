@@ -21,6 +21,10 @@ class InvalidBudget(ValueError):
     """The limits or prices of a budget make no sense, or the loss cannot honour them."""
 
 
+class InvalidGuarantee(ValueError):
+    """The risk is unknown, the target or the confidence is out of range, or no guarantee can be given for them."""
+
+
 class InvalidDataset(ValueError):
     """A data file is broken, or is not what it claims to be."""
 

@@ -212,8 +212,8 @@ def _best_gap(p, penalty, floor, concave, heads, tails, fade_out, terms, zeros, 
             )
             if a >= 0:
                 best, best_k, best_a = gain, k, a
-    # The fewest abstentions among equally good ones.
-    level = best - TIE
+    # The fewest abstentions among equally good ones, as `choice` has it: 1 − best is the total loss.
+    level = best - TIE * (1.0 + abs(1.0 - best))
     for a in range(best_a):
         if zeros[a] - penalty[a] >= level:
             best_k, best_a = 0, a
@@ -231,7 +231,25 @@ def _best_gap(p, penalty, floor, concave, heads, tails, fade_out, terms, zeros, 
             )
             if a >= 0:
                 best_k, best_a = k, a
+    best_k = _first_start(best_a, level + penalty[best_a], zeros, heads, tails, fade_out, terms, ends, penalty[best_a])
     return best, best_k, best_a
+
+
+@kernel
+def _first_start(a, level, zeros, heads, tails, fade_out, terms, ends, penalty):
+    """The least k whose value with a abstentions is the best there is: equal ones are told apart as in the profile.
+
+    Values below the level are none of the best; the ends of a row and what bounds its inside tell where those are.
+    """
+    m = zeros.shape[0] - 1
+    best, best_k = zeros[a], 0
+    for k in range(1, m - a + 1):
+        bound = ends[k, 2] if k + a == m else (ends[k, 0] if a == 0 else ends[k, 4] + penalty)
+        if bound >= level:
+            value, _ = _value_and_slope(heads, k, tails, k + a, fade_out, terms[k])
+            if value > best + SLACK:
+                best, best_k = value, k
+    return best_k
 
 
 @kernel
@@ -287,10 +305,10 @@ def _keep_better(best, best_start, row, next_row, length, k):
     """Two rows into the profile: row[a] is for a abstentions, next_row[a + 1] too."""
     for a in range(np.uint64(length)):
         here, next_here, incumbent, start = row[a], next_row[a + np.uint64(1)], best[a], best_start[a]
-        start = k if here > incumbent else start
-        incumbent = here if here > incumbent else incumbent
-        best_start[a] = k + 1 if next_here > incumbent else start
-        best[a] = next_here if next_here > incumbent else incumbent
+        start = k if here > incumbent + SLACK else start
+        incumbent = here if here > incumbent + SLACK else incumbent
+        best_start[a] = k + 1 if next_here > incumbent + SLACK else start
+        best[a] = next_here if next_here > incumbent + SLACK else incumbent
 
 
 @kernel

@@ -1,0 +1,60 @@
+"""The decision rules to choose from, and what becomes of a labelled sample under each of them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstain.guarantee.risks import Floats, Tally
+from abstain.kernels.ladder import climb
+from abstain.losses import Hamming, Loss, SubsetZeroOne
+from abstain.outcomes import outcomes
+from abstain.probabilities import Probabilities
+
+# Small costs by ratio, for targets that are hard to meet and for probabilities that claim too much; larger ones by
+# difference. They are the same for all data: a choice that looked at the sample would have to be paid for.
+LADDER = np.concatenate([np.geomspace(1e-6, 0.05, 120, endpoint=False), np.linspace(0.05, 1.0, 181)])
+"""Candidate costs as shares of the cost from which on everything is answered."""
+
+
+def highest_cost(loss: Loss, n_labels: int) -> Floats:
+    """The cost from which on every label is answered whatever its probability: one number, or of Hamming one per label.
+
+    Of Hamming max_p min(fn·p, fp·(1 − p)) = 1 / (1/fn + 1/fp). One more answer raises the risk of subset 0/1 by ½ at
+    most, and any other loss that is 1 minus a measure by 1.
+    """
+    if isinstance(loss, Hamming):
+        fn, fp = (np.broadcast_to(cost, n_labels) for cost in (loss.false_negative, loss.false_positive))
+        with np.errstate(divide="ignore"):
+            return np.asarray(1.0 / (1.0 / fn + 1.0 / fp))
+    return np.array([0.5 if isinstance(loss, SubsetZeroOne) else 1.0])
+
+
+def candidate_costs(loss: Loss, n_labels: int, per_label: bool) -> Floats:
+    """All candidates, increasing: one row of them, or one for each label."""
+    highest = highest_cost(loss, n_labels)
+    return np.outer(highest if per_label else highest.max(keepdims=True), LADDER)
+
+
+def tally_of_labels(table: Probabilities, truth: NDArray[np.int8], loss: Hamming, costs: Floats) -> Tally:
+    """What each label comes to at each cost of its own: (m, k), summed over the instances."""
+    counts = np.zeros((4, table.n_labels, costs.shape[1]), np.int32)
+    for block in table.blocks(loss.entries_per_block):
+        climbed = np.zeros_like(counts)
+        climb(table.load(block), truth[block.rows], *loss.costs(block), costs, True, *climbed)
+        counts += climbed
+    return Tally(*counts)
+
+
+def tally_of_instances(table: Probabilities, truth: NDArray[np.int8], loss: Loss, costs: Floats) -> Tally:
+    """What each instance comes to at each common cost: (n, k)."""
+    if isinstance(loss, Hamming):
+        counts = np.zeros((4, table.n_rows, costs.shape[1]), np.int32)
+        for block in table.blocks(loss.entries_per_block):
+            part = counts[:, block.rows]
+            climb(table.load(block), truth[block.rows], *loss.costs(block), costs, False, *part)
+        return Tally(*counts)
+    found = outcomes(table.matrix, truth, loss)
+    corners = np.stack([found.corner_at(float(cost)) for cost in costs[0]], axis=1)
+    known: Any = (found.hits, found.false_alarms, found.misses, found.answered)
+    return Tally(*(count[corners].astype(np.int32, copy=False) for count in known))

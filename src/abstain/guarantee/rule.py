@@ -1,0 +1,89 @@
+"""A decision rule that keeps its promise."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from abstain.decision import decide
+from abstain.errors import InvalidProbabilities
+from abstain.guarantee.risks import RISKS
+from abstain.losses import Loss
+from abstain.penalties import Linear, PerLabel
+from abstain.prediction import ABSTAIN, PartialPrediction
+from abstain.probabilities import Probabilities
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rule:
+    """Decide for the cost of an abstention that was found on the calibration sample; made by `control`.
+
+    With ``per="label"`` cost, satisfied, estimate, abstention and p_value are arrays, with a value for each label.
+    """
+
+    cost: Any
+    """What an abstention costs: the greatest cost that is certified. nan if none is, and nothing is answered."""
+    satisfied: Any
+    """Whether there is such a cost."""
+    estimate: Any
+    """The risk (or score) of the calibration sample at this cost; nan if there is none."""
+    abstention: Any
+    """The share of the calibration sample's labels that are left open."""
+    p_value: Any
+    """How surprising the calibration sample would be if the target were missed at this cost; nan without tests."""
+    risk: str
+    target: float
+    confidence: float | None
+    loss: Loss
+    per: str | None
+    n_labels: int
+    label_names: tuple[Hashable, ...] | None
+
+    def decide(self, probabilities: Any) -> PartialPrediction:
+        """The decisions for new probabilities, of the same labels; full abstention where nothing is certified."""
+        table = Probabilities(probabilities)
+        if table.n_labels != self.n_labels:
+            raise InvalidProbabilities(
+                f"probabilities: {table.n_labels} labels; the calibration sample had {self.n_labels}"
+            )
+        table.axes.require_labels(self.label_names, "the calibration sample")
+        # What is not certified has a price of 0, at which labels that are said to have no risk are still answered.
+        price = np.where(self.satisfied, self.cost, 0.0)
+        prediction = decide(probabilities, self.loss, PerLabel(price) if price.ndim else Linear(float(price)))
+        assert isinstance(prediction, PartialPrediction)
+        return _leave_open(prediction, ~np.broadcast_to(self.satisfied, self.n_labels))
+
+    def __repr__(self) -> str:
+        sign, side = ("≥", "above") if RISKS[self.risk].is_score else ("≤", "below")
+        sure = "in expectation" if self.confidence is None else f"with {self.confidence:.4g} confidence"
+        each = {None: "", "instance": " per instance", "label": " for each label"}[self.per]
+        promise = f"Rule for {self.loss!r}: {self.risk}{each} {sign} {self.target:g} {sure}"
+        if not np.any(self.satisfied):
+            return f"{promise}\nnot satisfied: nothing can be shown to stay {side} it, and nothing is answered"
+        found = f"{np.mean(self.abstention):.1%} of the calibration sample left open"
+        if self.per == "label":
+            count = f"{np.sum(self.satisfied)} of {self.n_labels} labels"
+            return f"{promise}\n{count} satisfied, the others left open: {found}"
+        return f"{promise}\ncost {self.cost:.4g}: {found}, {self.risk} {self.estimate:.4g}"
+
+
+def _leave_open(prediction: PartialPrediction, closed: NDArray[np.bool_]) -> PartialPrediction:
+    """The same prediction without any answer for some labels."""
+    if not closed.any():
+        return prediction
+    codes, columns = prediction.labels, np.flatnonzero(closed)
+    if sparse.issparse(codes):
+        n = codes.shape[0]
+        places = np.tile(columns, n), np.arange(n + 1) * len(columns)
+        kept = codes @ sparse.diags_array((~closed).astype(np.int8), dtype=np.int8)
+        codes = sparse.csr_array(kept) + sparse.csr_array(
+            (np.full(len(places[0]), ABSTAIN, np.int8), *places), codes.shape
+        )
+        codes.eliminate_zeros()
+    else:
+        codes[:, columns] = ABSTAIN
+    assert prediction.expected_loss is not None
+    return PartialPrediction.trusted(codes, prediction.axes, prediction.expected_loss)
