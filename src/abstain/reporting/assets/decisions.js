@@ -229,10 +229,15 @@
     costForShare(penalty, share) {
       const { n, m, rows } = this.#inner;
       const allowed = share * n * m * (1 + TIE);
-      if (sum(countAbstained(this.#inner, penalty, 0, rows)) <= allowed) return 0;
+      const known = this.#points.get(penalty) ?? [];
+      const atNothing = known[0]?.reviewed ?? sum(countAbstained(this.#inner, penalty, 0, rows));
+      if (atNothing <= allowed) return 0;
+      // The share falls as the cost grows, so the points of the curve around it are a bracket.
+      const next = known.findIndex(({ reviewed }) => reviewed <= allowed);
+      const bracket = next > 0 ? [known[next - 1].cost, known[next].cost] : [0, this.#largestCost];
       const weigh = (_, counts) => ({ reviewed: sum(counts), wrong: 0 });
       const isTooMuch = ({ reviewed }) => reviewed > allowed;
-      return roundUp(narrow(this.#inner, penalty, [0, this.#largestCost], TIE, weigh, isTooMuch)[1]);
+      return roundUp(narrow(this.#inner, penalty, bracket, TIE, weigh, isTooMuch)[1]);
     }
 
     /** The greatest cost found at which the answers are wrong at most at this rate; 0 if there is none. */
