@@ -67,13 +67,13 @@ def main() -> None:
         ),
         section(
             "Guarantees, beside MAPIE",
-            "Calibrated on 5 000 × 100, tried on 20 000 new instances; one made-up data set, one seed, 95 % confidence. "
+            "Calibrated on 5 000 × 100, tried on 20 000 new instances; one made-up data set and seed, 95 % confidence. "
             "The guarantees are not quite the same: for MAPIE's `MultiLabelClassificationController`, an instance for "
-            "which nothing is predicted has a precision of 0, here it does not count. MAPIE answers every label and can "
-            "move its threshold below ½, so that it finds more where the target is easy; here labels are left open, and "
-            "what is answered is the most probable answer. It refuses instances without relevant labels; the data has "
-            "none, and its strength was chosen so that MAPIE can meet the middle target (with a weaker signal it "
-            "certified nothing).",
+            "which nothing is predicted has a precision of 0, here it does not count. MAPIE answers every label and "
+            "can move its threshold below ½, so that it finds more where the target is easy; here labels are left "
+            "open, and what is answered is the most probable answer. It refuses instances without relevant labels; "
+            "the data has none, and its strength was chosen so that MAPIE can meet the middle target (with a weaker "
+            "signal it certified nothing).",
             guarantee.beside_mapie(),
         ),
         section(

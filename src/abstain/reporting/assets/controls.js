@@ -59,7 +59,7 @@ const Controls = (() => {
   };
 
   const KNOBS = {
-    cost: { title: "Cost per label asked", unit: "" },
+    cost: { title: "Cost of asking", unit: "" },
     share: { title: "Share reviewed", unit: "%" },
     error: { title: "Errors in answers", unit: "%" },
   };
@@ -152,7 +152,7 @@ const Controls = (() => {
     }
 
     function hints({ state }, reached) {
-      setText(rows.cost.hint, `where ${UNIT[state.loss]}`);
+      setText(rows.cost.hint, `for one label, where ${UNIT[state.loss]}`);
       setText(rows.share.hint, state.knob === "share" && reached.share < state.value - 0.0005
         ? `at most this; it comes to ${percent(reached.share)}` : "the budget: at most this goes to a person");
       const target = state.knob === "error" ? state.value : reached.error;

@@ -20,7 +20,7 @@ const Curves = (() => {
     }
     const shares = { domain: [0, 0.38], range: [0, 104], tickvals: [0, 50, 100], ticktext: ["0 %", "50 %", "100 %"] };
     return Plots.draw(place, traces, Plots.layout({
-      xaxis: Plots.axis("cost per label asked", { range: [0, costs[costs.length - 1]], anchor: "y2" }),
+      xaxis: Plots.axis("cost of asking about a label", { range: [0, costs[costs.length - 1]], anchor: "y2" }),
       yaxis: Plots.axis("loss", { domain: [0.48, 1], rangemode: "tozero", nticks: 5 }),
       yaxis2: Plots.axis("reviewed", shares),
     }));

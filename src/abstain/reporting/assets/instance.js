@@ -5,7 +5,8 @@ const Instance = (() => {
   const { make } = Elements;
   const { percent } = Format;
   const FEW = 12; // ranked labels shown before the rest is asked for
-  const MOST = 400; // chips of one group: with thousands of labels the rest is only counted
+  const MANY = 30; // chips of a group, and of one that is opened; of thousands of labels the rest is only counted
+  const MOST = 400;
 
   const GROUPS = Object.freeze({
     yes: { symbol: "✓", word: "yes" },
@@ -14,7 +15,8 @@ const Instance = (() => {
     ranked: { symbol: "1", word: "ranked" },
   });
 
-  function chip(kind, symbol, { name, probability, remark, isWrong, isChosen }) {
+  function chip(kind, { name, code, probability, remark, isWrong, isChosen }) {
+    const symbol = kind === "ranked" ? String(code + 1) : GROUPS[kind].symbol;
     return make("li", { class: `chip ${kind}${isWrong ? " wrong" : ""}${isChosen ? " chosen" : ""}` },
       make("span", { class: "symbol", "aria-hidden": "true" }, symbol),
       make("span", { class: "name" }, name),
@@ -22,13 +24,15 @@ const Instance = (() => {
       remark && make("span", { class: "remark" }, remark));
   }
 
-  function group(kind, chips, toggle) {
-    if (chips.length === 0 && toggle === null) return null;
+  function group(kind, labels, isOpen, toggle = null) {
+    if (labels.length === 0 && toggle === null) return null;
     const { word, long } = GROUPS[kind];
+    const shown = labels.slice(0, isOpen ? MOST : MANY);
+    const left = labels.length - shown.length;
     return make("div", { class: `group ${kind}` },
       make("span", { class: "word", title: long ?? null }, word),
-      make("ul", { class: "chips" }, ...chips.slice(0, MOST),
-        chips.length > MOST && make("li", { class: "more" }, `and ${Format.count(chips.length - MOST)} more`),
+      make("ul", { class: "chips" }, ...shown.map((label) => chip(kind, label)),
+        left > 0 && make("li", { class: "more" }, `and ${Format.count(left)} others`),
         toggle && make("li", {}, toggle)));
   }
 
@@ -55,19 +59,14 @@ const Instance = (() => {
       return { ...label, isWrong, remark: isWrong ? "wrong" : truth };
     });
     const of = (code) => judged.filter((label) => label.code === code).sort(surestFirst);
-    const chips = (kind, chosen) => chosen.map((label) => chip(kind, GROUPS[kind].symbol, label));
     const no = of(0);
     const shownNo = isOpen ? no : no.filter(({ isWrong, isChosen }) => isWrong || isChosen);
     const hidden = no.length - shownNo.length;
     let toggle = null;
-    if (isOpen && no.length > 0) toggle = toggleButton("fewer", true);
-    else if (hidden > 0 && shownNo.length > 0) toggle = toggleButton(`+ ${Format.count(hidden)} more`, false);
-    else if (hidden > 0) toggle = toggleButton(Format.plural(hidden, "label"), false);
-    return [
-      group("yes", chips("yes", of(1)), null),
-      group("ask", chips("ask", of(-1)), null),
-      group("no", chips("no", shownNo), toggle),
-    ];
+    if (isOpen) toggle = toggleButton("fewer", true);
+    else if (hidden > 0 && shownNo.length === 0) toggle = toggleButton(Format.plural(hidden, "label"), false);
+    else if (hidden > 0) toggle = toggleButton(`+ ${Format.count(hidden)} more`, false);
+    return [group("yes", of(1), isOpen), group("ask", of(-1), isOpen), group("no", shownNo, isOpen, toggle)];
   }
 
   function ranked(labels, isOpen) {
@@ -76,12 +75,10 @@ const Instance = (() => {
     const open = remarked.filter(({ code }) => code < 0).sort(surestFirst);
     const shown = isOpen ? order : order.slice(0, FEW);
     const hidden = order.length - shown.length;
-    const toggle = hidden > 0 ? toggleButton(`+ ${Format.count(hidden)} more`, false)
-      : isOpen && order.length > FEW ? toggleButton("fewer", true) : null;
-    return [
-      group("ranked", shown.map((label) => chip("ranked", String(label.code + 1), label)), toggle),
-      group("ask", open.map((label) => chip("ask", GROUPS.ask.symbol, label)), null),
-    ];
+    let toggle = null;
+    if (hidden > 0) toggle = toggleButton(`+ ${Format.count(hidden)} more`, false);
+    else if (isOpen) toggle = toggleButton("fewer", true);
+    return [group("ranked", shown, isOpen, toggle), group("ask", open, isOpen)];
   }
 
   function build(i, view, isOpen) {

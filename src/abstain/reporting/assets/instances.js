@@ -54,6 +54,7 @@ const Instances = (() => {
   function create(dataset, store) {
     const list = byId("instances");
     const opened = new Set(); // rows whose every label is shown
+    const looks = new WeakMap(); // what each element shows
     const find = byId("filter-find");
     const labelChoice = LabelChoice.create(byId("filter-label"), dataset, store, "any label");
     let latest = null;
@@ -95,7 +96,7 @@ const Instances = (() => {
       const row = Number(item.dataset.row);
       if (opened.has(row)) opened.delete(row);
       else opened.add(row);
-      const fresh = Instance.build(row, latest, isOpen(row));
+      const fresh = element(row, latest);
       item.replaceWith(fresh);
       focus(fresh);
     }
@@ -155,6 +156,27 @@ const Instances = (() => {
       byId("legend").replaceChildren(...entries, make("span", {}, "with the probability the model gives"));
     }
 
+    /** An instance that looks as it did keeps its element: most do, from one step of a slider to the next. */
+    function element(row, view) {
+      const { nLabels } = dataset;
+      const codes = view.setting.codes.subarray(row * nLabels, (row + 1) * nLabels);
+      const look = `${view.state.loss} ${view.state.label} ${isOpen(row)} ${codes}`;
+      const before = list.querySelector(`[data-row="${row}"]`);
+      if (before && looks.get(before) === look) return before;
+      const fresh = Instance.build(row, view, isOpen(row));
+      looks.set(fresh, look);
+      return fresh;
+    }
+
+    function replace(items) {
+      while (list.children.length > items.length) list.lastChild.remove();
+      items.forEach((item, k) => {
+        const there = list.children[k];
+        if (!there) list.append(item);
+        else if (there !== item) there.replaceWith(item);
+      });
+    }
+
     function render(view) {
       const { state } = view;
       const isRanking = state.loss === "rank";
@@ -171,10 +193,10 @@ const Instances = (() => {
       legend(isRanking);
       const focused = document.activeElement?.closest("#instances .instance")?.dataset.row;
       const shown = rows.slice(page * PAGE, (page + 1) * PAGE);
-      list.replaceChildren(...shown.map((row) => Instance.build(row, view, isOpen(row))));
-      if (list.firstChild) list.firstChild.tabIndex = 0;
+      replace(shown.map((row) => element(row, view)));
       const again = focused !== undefined && list.querySelector(`[data-row="${focused}"]`);
       if (again) focus(again);
+      else if (list.firstChild && !list.querySelector("[tabindex='0']")) list.firstChild.tabIndex = 0;
       where(page, shown.length);
     }
 

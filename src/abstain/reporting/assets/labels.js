@@ -96,6 +96,7 @@ const Labels = (() => {
         if (column.isText) {
           const button = cell.firstChild;
           setText(button, value);
+          button.title = value; // long names are cut off
           button.dataset.label = j;
           button.setAttribute("aria-pressed", String(latest.state.label === j));
           return;

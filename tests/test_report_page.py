@@ -1,0 +1,558 @@
+"""The report in a real browser: it opens, it answers to mouse and keyboard, and its numbers are the library's."""
+
+# ruff: noqa: F811 – fixtures are imported, and arguments
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import abstain
+from abstain.metrics import (
+    abstention_rate,
+    answered_error_rate,
+    error_capture_rate,
+    expected_generalized_loss,
+    generalized_loss,
+)
+from abstain.reporting import report
+from tests.browser import Watched, browser, open_page  # noqa: F401
+
+Open = Callable[..., Watched]
+N, M = 240, 7
+LABELS = [f"label {j}" for j in range(M)]
+PHONE = {"width": 360, "height": 740}
+
+
+def example(n: int = N, m: int = M, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities, most of them sure, and a truth they are honest about."""
+    random = np.random.default_rng(seed)
+    p = random.beta(0.4, 0.8, (n, m)).round(6).clip(0.001, 0.999)
+    return p, (random.random((n, m)) < p).astype(int)
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Write a report of the example, once for each kind."""
+    folder = tmp_path_factory.mktemp("reports")
+    kinds: dict[str, dict[str, Any]] = {
+        "plain": {"losses": ("hamming", "f1", "rank")},
+        "blind": {"losses": ("hamming",), "truth": False},
+        "priced": {"losses": ("hamming",), "review": 0.4, "false_negative": 12, "false_positive": 1},
+        "texts": {"losses": ("hamming",), "texts": [f"text number {i} <b>of many</b>" for i in range(N)]},
+        "one label": {"losses": ("hamming", "rank"), "shape": (30, 1)},
+        "one instance": {"losses": ("hamming", "f1"), "shape": (1, 5)},
+        "sampled": {"losses": ("hamming",), "max_entries": 700},
+    }
+
+    def write(kind: str) -> Path:
+        path = folder / f"{kind.replace(' ', '-')}.html"
+        if not path.exists():
+            options = dict(kinds[kind])
+            p, truth = example(*options.pop("shape", (N, M)))
+            y_true = truth if options.pop("truth", True) else None
+            report(named(p), y_true, path=path, title=f"A {kind} report", **options)
+        return path
+
+    return write
+
+
+def named(p: np.ndarray) -> Any:
+    """A frame, so that the labels have names."""
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame(p, columns=[f"label {j}" for j in range(p.shape[1])])
+
+
+def ready(watched: Watched, curves: bool = False) -> Any:
+    """The page, once it can be used."""
+    watched.page.wait_for_selector("html[data-ready]", state="attached")
+    if curves:
+        watched.page.wait_for_selector("html[data-curves]", state="attached")
+    settle(watched.page)
+    return watched.page
+
+
+def wait_for(page: Any, expression: str) -> None:
+    """Wait until an expression holds. (Playwright's own way of waiting is eval, which the page's policy forbids.)"""
+    for _ in range(200):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError(f"never happened: {expression}")
+
+
+def settle(page: Any) -> None:
+    """Wait until what was asked for is on the screen."""
+    wait_for(page, "!document.documentElement.dataset.busy && InSight.isDone()")
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Any, reports: Any) -> Iterator[Callable[..., Any]]:
+    """One page for each kind of report, shared by the tests: opening takes long, and an address resets it."""
+    opened: dict[str, Watched] = {}
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 900}, permissions=["clipboard-read", "clipboard-write"]
+    )
+
+    def visit(kind: str, fragment: str = "") -> Any:
+        if kind not in opened:
+            opened[kind] = Watched(context.new_page())
+            opened[kind].page.goto(reports(kind).as_uri())
+            ready(opened[kind], curves=True)
+        page = opened[kind].page
+        page.bring_to_front()
+        page.evaluate("fragment => { location.hash = fragment + '&fresh=' + Math.random(); }", fragment or "cost=0.1")
+        settle(page)
+        page.wait_for_selector("html[data-curves]", state="attached")
+        opened[kind].require_quiet()
+        return page
+
+    yield visit
+    context.close()
+    for watched in opened.values():
+        watched.require_quiet()
+
+
+def set_field(page: Any, field: str, value: float) -> None:
+    page.fill(f"#{field}", f"{value:.6g}")
+    settle(page)
+
+
+def number(text: str) -> float:
+    """The first number in a text, without its thin spaces."""
+    found = re.search(r"-?\d+(\.\d+)?(e-?\d+)?", text.replace("\u202f", ""))
+    assert found, text
+    return float(found.group())
+
+
+def figure(page: Any, name: str) -> float:
+    return number(page.text_content(f"[data-figure={name}] .value"))
+
+
+def value(page: Any, field: str) -> float:
+    return float(page.input_value(f"#{field}"))
+
+
+def test_numbers_as_people_read_them(shared: Any) -> None:
+    page = shared("plain")
+
+    def written(call: str) -> str:
+        return page.evaluate(f"Format.{call}").replace("\u202f", "_")
+
+    counts = {0: "0", 999: "999", 1680: "1680", 20_000: "20_000", 1_234_567: "1_234_567"}
+    assert {n: written(f"count({n})") for n in counts} == counts
+    shares = {0: "0_%", 1e-5: "<_0.01_%", 4e-4: "0.04_%", 0.069: "6.9_%", 0.9996: "99.96_%", 1: "100_%"}
+    assert {x: written(f"percent({x})") for x in shares} == shares
+    quantities = {"0": "0", "0.12345": "0.123", "1234.5": "1235", "12345": "12_345", "null": "–"}
+    assert {x: written(f"quantity({x})") for x in quantities} == quantities
+    assert [written(f"python({x})") for x in ("0.1", "3", "1e-7")] == ["0.1", "3.0", "1e-7"]
+
+
+KINDS = ("plain", "blind", "priced", "texts", "one label", "one instance", "sampled")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_opens_without_a_complaint_and_without_a_request(kind: str, shared: Any) -> None:
+    page = shared(kind)
+    assert page.title() == f"A {kind} report"
+    assert page.text_content("h1") == f"A {kind} report"
+    assert "label decision" in page.text_content("#headline")
+    for nothing in ("NaN", "undefined", "null", "Infinity"):
+        assert nothing not in page.inner_text("body")
+
+
+@pytest.mark.parametrize("penalty", ["linear", "concave"])
+@pytest.mark.parametrize("loss", ["hamming", "f1"])
+def test_figures_are_the_librarys(loss: str, penalty: str, shared: Any) -> None:
+    p, truth = example()
+    cost = {"hamming": 0.2, "f1": 0.05}[loss]
+    page = shared("plain", f"loss={loss}&penalty={penalty}")
+    set_field(page, "cost-field", cost)
+    chosen = abstain.decide(p, loss, {"linear": abstain.Linear, "concave": abstain.Concave}[penalty](cost))
+    full = abstain.decide(p, loss, None)
+    wrong = int(((chosen.labels != truth) & ~chosen.abstained).sum())
+    assert 0 < abstention_rate(chosen) < 1
+    assert figure(page, "share") == pytest.approx(100 * abstention_rate(chosen), abs=0.051)
+    assert value(page, "share-field") == pytest.approx(100 * abstention_rate(chosen), rel=1e-3)
+    assert figure(page, "expected") == pytest.approx(expected_generalized_loss(p, chosen, loss, 0.0), rel=6e-3)
+    assert figure(page, "realised") == pytest.approx(generalized_loss(truth, chosen, loss, 0.0), rel=6e-3)
+    assert figure(page, "left") == wrong
+    assert value(page, "error-field") == pytest.approx(100 * answered_error_rate(truth, chosen), rel=1e-3)
+    assert figure(page, "caught") == pytest.approx(100 * error_capture_rate(truth, chosen, full), abs=0.051)
+    details = page.text_content("#details")
+    assert f"({wrong}) are wrong" in details
+    assert f"({int((full.labels != truth).sum())})" in details
+
+
+def test_sliders_move_together_by_keyboard(shared: Any) -> None:
+    page = shared("plain", "loss=hamming&penalty=linear&cost=0.1")
+    fields = ("cost-field", "share-field", "error-field")
+    sliders = ("cost-slider", "share-slider", "error-slider")
+    seen = [[value(page, name) for name in fields + sliders]]
+    summary = page.text_content("#summary")
+    for slider, key in (("cost-slider", "ArrowRight"), ("share-slider", "ArrowLeft"), ("error-slider", "ArrowLeft")):
+        page.focus(f"#{slider}")
+        for _ in range(12):
+            page.keyboard.press(key)
+        settle(page)
+        seen.append([value(page, name) for name in fields + sliders])
+        assert all(before != after for before, after in zip(seen[-2], seen[-1], strict=True)), slider
+        assert page.text_content("#summary") != summary
+        summary = page.text_content("#summary")
+        # The cost is short where the slider was moved, and in full in the code otherwise.
+        cost = float(re.search(r"Linear\((.*?)\)", page.text_content("#code")).group(1))  # type: ignore[union-attr]
+        chosen = abstain.decide(example()[0], "hamming", cost)
+        assert figure(page, "share") == pytest.approx(100 * abstention_rate(chosen), abs=0.051)
+    assert seen[1][0] > seen[0][0]
+    assert seen[1][1] < seen[0][1]
+
+
+def test_a_budget_is_kept_and_an_error_target_is_met(shared: Any) -> None:
+    p, truth = example()
+    page = shared("plain")
+
+    def decided() -> Any:
+        cost = float(re.search(r"Linear\((.*?)\)", page.text_content("#code")).group(1))  # type: ignore[union-attr]
+        return abstain.decide(p, "hamming", cost)
+
+    set_field(page, "share-field", 15)
+    assert 0.14 < abstention_rate(decided()) <= 0.15
+    set_field(page, "error-field", 5)
+    assert 0.04 < answered_error_rate(truth, decided()) <= 0.05
+    assert value(page, "error-field") == 5  # what was asked for stays
+
+
+def test_code_gives_the_same_decisions(shared: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    page = shared("plain", "loss=f1&penalty=concave&share=0.2")
+    p, truth = example()
+    exec(page.text_content("#code"), {"probabilities": p, "truth": truth})
+    printed = [float(line) for line in capsys.readouterr().out.split()]
+    assert figure(page, "share") == pytest.approx(100 * printed[0], abs=0.051)
+    assert value(page, "error-field") == pytest.approx(100 * printed[1], rel=1e-3)
+
+
+def test_nothing_and_everything_reviewed_read_well(shared: Any) -> None:
+    for kind in ("plain", "blind"):
+        page = shared(kind)
+        set_field(page, "cost-field", 5)
+        assert "Nobody reviews anything" in page.text_content("#headline")
+        set_field(page, "cost-field", 0)
+        assert "All 1680 label decisions go to a person" in page.text_content("#headline").replace("\xa0", " ")
+        assert "would be wrong" in page.text_content("#details")
+
+
+def test_without_truth_errors_are_expected_ones(shared: Any) -> None:
+    p, _ = example()
+    page = shared("blind")
+    set_field(page, "cost-field", 0.2)
+    chosen = abstain.decide(p, "hamming", 0.2)
+    expected = N * float(expected_generalized_loss(p, chosen, "hamming", 0.0))
+    assert figure(page, "left") == round(expected)
+    assert value(page, "error-field") == pytest.approx(100 * expected / (~chosen.abstained).sum(), rel=1e-3)
+    assert page.locator("[data-figure=realised], [data-figure=caught]").count() == 0
+    assert "expected to be wrong" in page.text_content("#details")
+    assert page.locator("#reliability-chart").is_hidden()
+    assert page.locator("#filter-show option[value=wrong]").count() == 0
+
+
+def test_rankings(shared: Any) -> None:
+    p, truth = example()
+    page = shared("plain")
+    set_field(page, "share-field", 20)
+    page.select_option("#loss", "rank")
+    settle(page)
+    assert figure(page, "share") <= 20  # the effort stays, whatever the loss
+    assert page.locator("#error-knob").is_hidden()
+    assert page.locator("#prices").is_hidden()
+    set_field(page, "cost-field", 0.3)
+    chosen = abstain.decide(p, "rank", 0.3)
+    assert figure(page, "share") == pytest.approx(100 * abstention_rate(chosen), abs=0.051)
+    assert figure(page, "realised") == pytest.approx(generalized_loss(truth, chosen, "rank", 0.0), rel=6e-3)
+    assert "in the wrong order" in page.text_content("#details")
+    order = page.locator(".instance").first.locator(".chip.ranked .name").all_text_contents()
+    positions = chosen.positions[0]
+    assert order == [LABELS[j] for j in np.argsort(positions) if positions[j] >= 0]
+
+
+def test_table_of_labels_sorts_and_searches(shared: Any) -> None:
+    page = shared("plain")
+
+    def names() -> list[str]:
+        return page.locator("#label-rows .name").all_text_contents()
+
+    assert names() == LABELS
+    page.focus("[data-column=prevalence] button")
+    page.keyboard.press("Enter")
+    assert page.get_attribute("[data-column=prevalence]", "aria-sort") == "descending"
+    prevalence = example()[1].mean(axis=0)
+    shown = [prevalence[LABELS.index(name)] for name in names()]
+    assert shown == sorted(shown, reverse=True)
+    page.keyboard.press("Enter")
+    assert page.get_attribute("[data-column=prevalence]", "aria-sort") == "ascending"
+    shown = [prevalence[LABELS.index(name)] for name in names()]
+    assert shown == sorted(shown)
+    page.keyboard.press("Enter")
+    assert names() == LABELS
+    page.fill("#label-search", "L 3")
+    assert names() == ["label 3"]
+    assert page.text_content("#label-count") == "1 of 7 labels"
+    page.fill("#label-search", "")
+    assert names() == LABELS
+
+
+def test_asked_and_wrong_of_each_label_are_the_librarys(shared: Any) -> None:
+    p, truth = example()
+    page = shared("plain", "cost=0.2")
+    chosen = abstain.decide(p, "hamming", 0.2)
+    asked = page.locator("#label-rows td[data-title=Asked]").all_text_contents()
+    assert [number(cell) for cell in asked] == pytest.approx(100 * chosen.abstained.mean(axis=0), abs=0.051)
+    wrong = page.locator("#label-rows td[data-title='Answered wrong']").all_text_contents()
+    errors = ((chosen.labels != truth) & ~chosen.abstained).sum(axis=0) / (~chosen.abstained).sum(axis=0)
+    assert [number(cell) for cell in wrong] == pytest.approx(100 * errors, abs=0.051)
+
+
+def total(page: Any) -> int:
+    """How many instances the filters let through."""
+    text = page.text_content("#page-where")
+    found = re.search(r"of (\d+)", text)
+    return int(found.group(1)) if found else 0
+
+
+def test_filters_of_the_browser(shared: Any) -> None:
+    p, truth = example()
+    page = shared("texts", "cost=0.2")
+    chosen = abstain.decide(p, "hamming", 0.2)
+    wrong = (chosen.labels != truth) & ~chosen.abstained
+    assert total(page) == N
+    assert page.locator(".instance").count() == 20
+    for show, rows in (("asked", chosen.abstained), ("wrong", wrong), ("answered", ~chosen.abstained)):
+        page.select_option("#filter-show", show)
+        settle(page)
+        assert total(page) == (rows.all(axis=1) if show == "answered" else rows.any(axis=1)).sum(), show
+    page.select_option("#filter-label", "3")
+    for show, rows in (
+        ("asked", chosen.abstained),
+        ("yes", chosen.labels == 1),
+        ("no", chosen.labels == 0),
+        ("wrong", wrong),
+    ):
+        page.select_option("#filter-show", show)
+        settle(page)
+        assert total(page) == rows[:, 3].sum(), show
+    assert page.locator(".instance").first.locator(".chip.wrong").count() > 0
+    page.select_option("#filter-label", "")
+    page.select_option("#filter-show", "all")
+    page.fill("#filter-find", "NUMBER 23 <b>")
+    wait_for(page, "document.querySelectorAll('.instance').length === 1")
+    assert page.text_content(".instance .text") == "text number 23 <b>of many</b>"
+    page.fill("#filter-find", "nobody")
+    wait_for(page, "document.querySelectorAll('.instance').length === 0")
+    assert page.text_content("#page-where") == "No instance is like this."
+
+
+def test_chips_say_what_was_decided(shared: Any) -> None:
+    p, truth = example()
+    page = shared("plain", "cost=0.2&no=all")
+    codes = abstain.decide(p, "hamming", 0.2).labels[:20]
+    for kind, code in (("yes", 1), ("no", 0), ("ask", -1)):
+        assert page.locator(f".instance .chip.{kind}").count() == (codes == code).sum()
+    assert page.locator(".instance .chip.wrong").count() == ((codes != truth[:20]) & (codes != -1)).sum()
+    page.uncheck("#show-no")
+    settle(page)
+    shown = page.locator(".instance .chip.no").count()
+    assert shown == ((codes == 0) & (truth[:20] == 1)).sum()  # only the wrong ones
+    page.locator(".instance .toggle").first.click()
+    assert page.locator(".instance .chip.no").count() > shown
+
+
+def test_instances_by_keyboard(shared: Any) -> None:
+    page = shared("plain")
+    page.focus(".instance[tabindex='0']")
+
+    def row() -> str:
+        return page.evaluate("document.activeElement.dataset.row")
+
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("j")
+    assert row() == "2"
+    page.keyboard.press("k")
+    assert row() == "1"
+    page.keyboard.press("Enter")
+    assert page.get_attribute(".instance[data-row='1'] .toggle", "aria-expanded") == "true"
+    page.keyboard.press("End")
+    assert row() == "19"
+    page.keyboard.press("ArrowDown")  # on the next page
+    settle(page)
+    assert row() == "20"
+    page.keyboard.press("ArrowUp")
+    settle(page)
+    assert row() == "19"
+    page.click("#page-last")
+    settle(page)
+    assert total(page) == N
+    assert page.locator("#page-on").is_disabled()
+
+
+def test_a_label_in_the_table_is_chosen_everywhere(shared: Any) -> None:
+    page = shared("plain")
+    before = page.locator("#reliability-chart .scatterlayer").inner_html()
+    page.click("#label-rows .name >> nth=4")
+    settle(page)
+    assert page.input_value("#filter-label") == page.input_value("#reliability-label") == "4"
+    assert page.get_attribute("#label-rows .name >> nth=4", "aria-pressed") == "true"
+    assert page.locator("#reliability-chart .scatterlayer").inner_html() != before
+    page.click("#label-rows .name >> nth=4")
+    settle(page)
+    assert page.input_value("#filter-label") == page.input_value("#reliability-label") == ""
+
+
+def test_a_click_on_a_curve_chooses_its_setting(shared: Any) -> None:
+    page = shared("plain")
+    for chart in ("#cost-curve", "#coverage-curve"):
+        before = page.text_content("#headline")
+        page.locator(chart).scroll_into_view_if_needed()
+        box = page.locator(f"{chart} .nsewdrag").first.bounding_box()
+        page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 0.5 * box["height"])
+        page.wait_for_timeout(120)
+        page.mouse.click(box["x"] + 0.7 * box["width"], box["y"] + 0.5 * box["height"])
+        settle(page)
+        assert page.text_content("#headline") != before, chart
+
+
+PARTS = ("#headline", "#details", "#figures", "#label-rows", "#instances", "#code")
+
+
+def test_address_restores_the_setting(shared: Any, reports: Any, open_page: Open) -> None:
+    page = shared("plain")
+    page.select_option("#loss", "f1")
+    page.select_option("#penalty", "concave")
+    set_field(page, "share-field", 12.5)
+    page.click("#label-rows .name >> nth=2")
+    settle(page)
+    page.select_option("#filter-show", "asked")
+    settle(page)
+    wait_for(page, "location.hash.includes('show=asked')")
+    shown = [page.text_content(part) for part in PARTS]
+    again = ready(open_page(reports("plain"), fragment=page.url.partition("#")[2]), curves=True)
+    assert [again.text_content(part) for part in PARTS] == shown
+    assert value(again, "share-field") == 12.5
+
+
+def test_a_mistyped_address_is_no_harm(shared: Any) -> None:
+    page = shared("plain", "loss=none&cost=much&label=99&show=<b>&page=-3&review=-1&share=")
+    assert page.input_value("#loss") == "hamming"
+    assert value(page, "share-field") == 10
+    assert total(page) == N
+
+
+def test_prices_make_the_bill(shared: Any) -> None:
+    p, truth = example()
+    page = shared("priced", "cost=0.2")
+    chosen, full = abstain.decide(p, "hamming", 0.2), abstain.decide(p, "hamming", None)
+
+    def bill(prediction: Any, review: float, missed: float, wrong: float) -> float:
+        labels = prediction.labels
+        errors = missed * ((labels == 0) & (truth == 1)).sum() + wrong * ((labels == 1) & (truth == 0)).sum()
+        return float(review * (labels == -1).sum() + errors)
+
+    assert figure(page, "bill") == pytest.approx(bill(chosen, 0.4, 12, 1), rel=6e-3)
+    set_field(page, "price-review", 2)
+    set_field(page, "price-missed", 3)
+    set_field(page, "price-wrong", 5)
+    assert figure(page, "bill") == pytest.approx(bill(chosen, 2, 3, 5), rel=6e-3)
+    without = number(page.text_content("[data-figure=bill] .quiet"))
+    assert without == pytest.approx(bill(full, 2, 3, 5), rel=6e-3)
+    page.click("#cheapest")
+    settle(page)
+    assert figure(page, "bill") <= min(without, 2 * N * M)
+
+
+def luminance(rgb: str) -> float:
+    channels = [int(part) / 255 for part in re.findall(r"\d+", rgb)[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(page: Any, text: str, background: str) -> float:
+    pair = [luminance(page.evaluate(f"Theme.colour('{name}')")) for name in (text, background)]
+    return (max(pair) + 0.05) / (min(pair) + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark_can_be_read(scheme: Any, reports: Any, open_page: Open) -> None:
+    page = ready(open_page(reports("plain"), color_scheme=scheme), curves=True)
+    for text in ("text", "quiet", "blue", "red", "green"):
+        assert contrast(page, text, "raised") >= 4.5, text
+    for background in ("page", "yes", "ask", "no", "hover", "bar"):
+        assert contrast(page, "text", background) >= 4.5, background
+        assert contrast(page, "quiet", background) >= 4.5, background
+    assert contrast(page, "red", "yes") >= 4.5
+    assert contrast(page, "red", "no") >= 4.5
+    page_is_dark = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) < 0.2
+    assert page_is_dark == (scheme == "dark")
+    drawn = page.evaluate("document.querySelector('#cost-curve .xtick text').style.fill")
+    page.click("#theme")
+    settle(page)
+    assert (luminance(page.evaluate("getComputedStyle(document.body).backgroundColor")) < 0.2) != page_is_dark
+    assert page.evaluate("document.querySelector('#cost-curve .xtick text').style.fill") != drawn
+
+
+@pytest.mark.parametrize("kind", ["plain", "texts"])
+def test_nothing_is_wider_than_a_phone(kind: str, reports: Any, open_page: Open) -> None:
+    watched = open_page(reports(kind), viewport=PHONE, has_touch=True, is_mobile=True, fragment="no=all")
+    page = ready(watched, curves=True)
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+    page.locator("#label-rows .name").first.tap()
+    page.locator("#page-on").scroll_into_view_if_needed()
+    settle(page)
+    assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+    watched.require_quiet()
+
+
+def test_every_control_has_a_name(shared: Any) -> None:
+    page = shared("texts")
+    nameless = page.evaluate(
+        "[...document.querySelectorAll('input, select, button')].filter(e => !(e.labels?.length || e.ariaLabel"
+        " || e.textContent.trim())).map(e => e.outerHTML)"
+    )
+    assert nameless == []
+
+
+def test_the_first_tab_leads_past_the_header(reports: Any, open_page: Open) -> None:
+    page = ready(open_page(reports("one label")))
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") in ("cost-field", "cost-slider")
+    assert page.evaluate("document.querySelectorAll(':focus-visible').length") == 1
+
+
+def test_the_summary_is_announced_once_it_has_come_to_rest(shared: Any) -> None:
+    page = shared("plain")
+    page.focus("#cost-slider")
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    settle(page)
+    wait_for(
+        page,
+        "document.querySelector('#announcement').textContent.startsWith(document.querySelector('#headline').textContent)",
+    )
+
+
+def test_copies_the_code(shared: Any) -> None:
+    page = shared("plain")
+    page.click("#copy")
+    wait_for(page, "document.querySelector('#copy').textContent === 'Copied'")
+    assert page.evaluate("navigator.clipboard.readText()") == page.text_content("#code")
+
+
+def test_a_sample_is_called_one(shared: Any) -> None:
+    page = shared("sampled")
+    assert (
+        page.text_content("#size").replace("\xa0", " ").startswith("100 instances × 7 labels, drawn at random from 240")
+    )
