@@ -232,14 +232,106 @@ def test_threads_do_not_matter(threads):
     assert float(found.price) == float(budget.solve(p, rate=0.1, per_instance=5).price)
 
 
+@pytest.mark.parametrize("as_table", [np.asarray, sparse.csr_array])
+def test_probabilities_that_differ_by_rounding_only(as_table):
+    """0.3 and 1 − 0.7 are not the same number, but to a decision they are."""
+    p = np.random.default_rng(0).integers(0, 11, (12_000, 5)) / 10
+    risks = np.sort(np.minimum(p, 1 - p).ravel())[::-1]
+    for count in range(500, 60_000, 4000):
+        found = budget.solve(as_table(p), count=count)
+        assert found.bill.total == pytest.approx(risks[count:].sum(), rel=1e-9)
+        assert found.count == min(count, np.count_nonzero(risks))
+
+
+@pytest.mark.parametrize("loss", ["f1", "subset", "rank"])
+def test_large_tables_with_probabilities_that_differ_by_rounding_only(loss, monkeypatch):
+    p = np.random.default_rng(1).integers(0, 11, (3000, 5)) / 10
+    monkeypatch.setattr(instances, "CORE", 100.0)
+    counts = range(200, 15_000, 1300)
+    whole = [budget.solve(abstain.risk_profile(p, loss), count=count) for count in counts]
+    monkeypatch.setattr(instances, "SAMPLE", 50)
+    monkeypatch.setattr(instances, "WHOLE", 1)
+    for count, expected in zip(counts, whole, strict=True):
+        found = budget.solve(p, loss=loss, count=count)
+        assert found.count <= count
+        assert found.bill.total - found.gap <= expected.bill.total + TOLERANCE
+        assert expected.bill.total - expected.gap <= found.bill.total + TOLERANCE
+        assert found.price.decide(p).n_abstained.sum() <= count
+
+
+def test_the_gap_knows_of_instances_that_were_not_looked_at(monkeypatch):
+    rng = np.random.default_rng(0)
+    p = np.zeros((4400, 10))
+    p[:, 0] = 0.02 * (1 - 1e-3 * rng.random(4400))
+    p[rng.choice(4400, 60, replace=False)] = 0.5 - 1e-3 * rng.random((60, 10))
+    best = least_bill(p, "subset", total=15)
+    monkeypatch.setattr(instances, "WHOLE", 1)
+    found = budget.solve(p, loss="subset", count=15)
+    assert best - TOLERANCE <= found.bill.total <= best + found.gap + TOLERANCE
+
+
+def test_a_price_keeps_the_names_of_its_labels():
+    p = pd.DataFrame(np.random.default_rng(0).random((100, 3)), columns=list("abc"))
+    price = budget.solve(p, review=[0.01, 0.2, 0.3]).price
+    with pytest.raises(abstain.InvalidLabels, match="the same labels in another order"):
+        price.decide(p[["c", "b", "a"]])
+
+
+def test_a_price_is_a_penalty_with_all_its_limits():
+    p = np.random.default_rng(1).random((1000, 3))
+    price = budget.solve(p, per_label=[10, 10, 10], per_instance=1).price
+    assert abstain.decide(p, penalty=price).n_abstained.sum() == price.decide(p).n_abstained.sum() <= 30
+
+
+def test_what_must_not_be_reviewed_is_not_reviewed_later():
+    price = budget.solve([[0.0, 0.4], [1.0, 0.3]], per_label=[0, 1]).price
+    np.testing.assert_array_equal(price.decide([[0.5, 0.1]]).labels, [[0, 0]])
+
+
+@pytest.mark.parametrize("per_instance", [0, 1])
+def test_crossing_caps_of_nothing(per_instance):
+    assert budget.solve([[0.4, 0.5]], per_instance=per_instance, per_label=0).count == 0
+
+
+def test_crossing_caps_of_tiny_values():
+    p = np.random.default_rng(0).random((300, 10)) * 5e-8
+    found = budget.solve(p, count=100, per_instance=2, per_label=20)
+    assert found.count == 100
+    apart = budget.solve(p, count=100, per_instance=2)
+    assert found.bill.total == pytest.approx(apart.bill.total, rel=1e-3)
+
+
+def test_sparse_tables_without_a_profile_are_refused():
+    loss = abstain.FMeasure(zero_division=0)
+    with pytest.raises(abstain.InvalidLoss, match="would be dense"):
+        budget.solve(sparse.csr_array(np.zeros((2, 5))), loss=loss, count=2)
+
+
+@pytest.mark.parametrize("loss", ["hamming", "f1"])
+def test_the_row_of_a_large_table_is_named(loss, monkeypatch):
+    monkeypatch.setattr(instances, "WHOLE", 1)
+    monkeypatch.setattr(entries, "SAMPLE", 100)
+    for row in (0, 4000, 7777):
+        p = pd.DataFrame(np.random.default_rng(0).random((10_000, 2)), columns=["a", "b"]).add_prefix("label ")
+        p.iloc[row, 1] = 1.5
+        with pytest.raises(abstain.InvalidProbabilities, match=rf"row {row} .*label b'\) is 1\.5"):
+            budget.solve(p, loss=loss, count=5)
+        with pytest.raises(abstain.InvalidProbabilities, match=rf"row {row} .*label b'\) is 1\.5"):
+            budget.solve(p, loss=loss, review=0.1)
+
+
 def test_names_are_kept_and_caps_can_be_given_by_name():
     p = pd.DataFrame([[0.4, 0.5], [0.45, 0.6]], index=["a", "b"], columns=["sky", "sea"])
     found = budget.solve(p, per_label={"sea": 1, "sky": 0})
     assert found.prediction.label_names == ("sky", "sea")
     assert list(found.prediction.to_frame().index) == ["a", "b"]
     np.testing.assert_array_equal(found.prediction.labels, [[0, -1], [0, 1]])
-    same = budget.solve(p, per_label=pd.Series({"sky": 0, "sea": 1}))
-    np.testing.assert_array_equal(same.prediction.labels, found.prediction.labels)
+    for same in (pd.Series({"sea": 1, "sky": 0}), [0, 1], np.array([0, 1], np.uint8)):
+        np.testing.assert_array_equal(budget.solve(p, per_label=same).prediction.labels, found.prediction.labels)
+    for some in ({"sky": 0}, [0, np.inf]):
+        np.testing.assert_array_equal(budget.solve(p, per_label=some).prediction.labels, [[0, -1], [0, -1]])
+    by_number = budget.solve(p.to_numpy(), per_label=pd.Series([1, 0], index=[1, 0]))
+    np.testing.assert_array_equal(by_number.prediction.labels, found.prediction.labels)
 
 
 def test_a_price_can_be_kept():
@@ -270,10 +362,14 @@ def test_an_empty_table():
         ({"count": -1}, "count is -1"),
         ({"per_instance": -1}, "per_instance is -1"),
         ({"per_label": [1, 2]}, r"per_label has shape \(2,\); expected one number, or one for each of 3"),
-        ({"per_label": [1, -2, 0]}, r"per_label of column 1 is -2.0"),
+        ({"per_label": [1, -2, 0]}, "per_label of column 1 is -2;"),
         ({"per_label": 1.5}, "per_label: expected whole numbers"),
+        ({"per_label": True}, "per_label is True; expected a number"),
+        ({"per_label": "3"}, "per_label is '3'; expected a number"),
+        ({"per_label": float("nan")}, "per_label is nan"),
         ({"per_label": {"sky": 1}}, "per_label names 'sky', which is none of the labels"),
-        ({"per_label": {0: 1, 1: 2}}, "per_label says nothing of label 2"),
+        ({"count": 1, "review": {0: 1, 1: 2}}, "review says nothing of label 2"),
+        ({"review": None}, "nothing limits the reviews"),
         ({"count": 1, "review": float("inf")}, "review is inf; expected finite numbers"),
         ({"count": 1, "review": "dear"}, "review is 'dear'; expected a number"),
         ({"loss": "f1", "per_label": 3}, r"per_label needs a loss that is a sum over labels .* FMeasure"),
@@ -288,8 +384,14 @@ def test_mistakes_are_named(options, message):
 def test_a_profile_keeps_its_loss():
     profile = abstain.risk_profile([[0.1, 0.5]], "f1")
     assert budget.solve(profile, count=1).price.loss is profile.loss
-    with pytest.raises(abstain.InvalidLoss, match="the profile is one for FMeasure"):
-        budget.solve(profile, loss="rank", count=1)
+    assert budget.solve(profile, loss=abstain.FMeasure(), count=1).count == 1
+    for other in ("rank", abstain.Hamming(), abstain.FMeasure(beta=2)):
+        with pytest.raises(abstain.InvalidLoss, match="the profile is one for FMeasure"):
+            budget.solve(profile, loss=other, count=1)
+    costs = np.ones(20)
+    costs[10] = 50
+    with pytest.raises(abstain.InvalidLoss, match="the profile is one for Hamming"):
+        budget.solve(abstain.risk_profile(np.full((1, 20), 0.3)), loss=abstain.Hamming(costs), count=1)
 
 
 def test_bad_probabilities_are_named():

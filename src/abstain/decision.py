@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain.assembly import Assembly
-from abstain.errors import InvalidLoss
 from abstain.losses import Loss, LossLike, as_loss
 from abstain.penalties import Penalty, PenaltyLike, as_penalty
 from abstain.prediction import PartialPrediction, PartialRanking
@@ -31,7 +30,7 @@ def decide(
         probability 0.
     loss : "hamming", "rank", "f1", "jaccard", "subset", or a loss object
         What wrong answers cost.
-    penalty : number, `Linear`, `Concave`, `PerLabel`, function f(a), table f(0) … f(m), or None
+    penalty : number, `Linear`, `Concave`, `Capped`, `PerLabel`, function f(a), table f(0) … f(m), or None
         What abstaining on a labels costs. A number c is ``Linear(c)``; None (or an infinite cost) forbids abstention
         and gives the optimal complete prediction.
 
@@ -48,22 +47,26 @@ def decide(
     0  1  ?  0
     1  ?  0  1
     """
-    table, chosen, bound = Probabilities(probabilities), as_loss(loss), as_penalty(penalty)
-    chosen.check(table.n_labels)
-    costs = bound.bind(table.n_labels)
-    chosen.accept(costs)
-    table.axes.require_labels(chosen.label_names, repr(chosen))
-    table.axes.require_labels(bound.label_names, repr(bound))
+    return decide_table(Probabilities(probabilities), as_loss(loss), as_penalty(penalty))
+
+
+def decide_table(table: Probabilities, loss: Loss, penalty: Penalty) -> PartialPrediction | PartialRanking:
+    """The same for those who have passed the door."""
+    loss.check(table.n_labels)
+    costs = penalty.bind(table.n_labels)
+    loss.accept(costs)
+    table.axes.require_labels(loss.label_names, repr(loss))
+    table.axes.require_labels(penalty.label_names, repr(penalty))
     if table.is_sparse:
         costs.require_nondecreasing()
-    assembly = Assembly(table, chosen)
+    assembly = Assembly(table, loss)
 
     def work(block: Block) -> None:
         codes, expected = assembly.room(block)
-        chosen.decide(block, table.load(block), costs.narrowed(block.shape[1]), codes, expected)
+        loss.decide(block, table.load(block), costs.narrowed(block.shape[1]), codes, expected)
         assembly.store(block, codes, expected)
 
-    for_each(work, table.blocks(chosen.entries_per_block))
+    for_each(work, table.blocks(loss.entries_per_block))
     return assembly.finish()
 
 
@@ -104,12 +107,4 @@ def risk_profile(probabilities: Any, loss: LossLike = "hamming") -> RiskProfile:
     >>> profile.decide(abstain.Linear(0.25)).labels, profile.decide(abstain.Linear(0.15)).labels
     (array([[ 1,  1, -1, -1]], dtype=int8), array([[ 1, -1, -1, -1]], dtype=int8))
     """
-    table, chosen = Probabilities(probabilities), as_loss(loss)
-    chosen.check(table.n_labels)
-    table.axes.require_labels(chosen.label_names, repr(chosen))
-    if table.is_sparse and not chosen.zeros_are_safe:
-        raise InvalidLoss(
-            f"the profile of {chosen!r} on sparse probabilities would be dense: with zero_division=0, leaving open "
-            "what is stored does not make the risk 0. Use zero_division=1, a dense array, or abstain.decide."
-        )
-    return RiskProfile(table, chosen)
+    return RiskProfile(Probabilities(probabilities), as_loss(loss))

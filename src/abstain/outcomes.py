@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain.alignment import truth_beside
-from abstain.decision import risk_profile
 from abstain.kernels import certainty
 from abstain.kernels.tally import tally
 from abstain.losses import Loss, LossLike, as_loss
 from abstain.losses.base import BlockProfile
 from abstain.losses.certainty import CertaintyLoss, free
-from abstain.matrix import Axes, Table, dense
+from abstain.matrix import Axes, dense
 from abstain.probabilities import Block, Probabilities
 from abstain.profile import CostPath, RiskProfile
 from abstain.threads import for_each
@@ -86,7 +85,7 @@ def outcomes(probabilities: Any, y_true: Any = None, loss: LossLike = "hamming")
     table.make_dense()
     truth = None if y_true is None else dense(truth_beside(table, y_true))
     chosen = as_loss(loss)
-    profile = risk_profile(Table(table.matrix, table.axes.label_names), chosen)
+    profile = RiskProfile(table, chosen)
     path = profile.path()
     return Outcomes(chosen, path, table.axes, table.n_labels, *_follow(profile, path, truth))
 

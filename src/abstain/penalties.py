@@ -243,6 +243,8 @@ def as_penalty(penalty: PenaltyLike) -> Penalty:
     """The penalty that the user means: a number is linear, None forbids abstention."""
     if isinstance(penalty, Penalty):
         return penalty
+    if isinstance(carried := getattr(penalty, "penalty", None), Penalty):  # a price may be more than a number
+        return carried
     if penalty is None:
         return Linear(np.inf)
     if isinstance(penalty, str | bytes | bool):

@@ -6,6 +6,7 @@ read, converted, checked and decided while it is in the cache.
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,9 +61,16 @@ class Probabilities:
         self.matrix, self.axes = read_matrix(table, "probabilities", InvalidProbabilities)
         self.n_rows, self.n_labels = self.matrix.shape
         self.is_sparse = sparse.issparse(self.matrix)
+        self._numbers: NDArray[np.intp] | None = None
         if self.is_sparse and np.count_nonzero(self.matrix.data) < len(self.matrix.data):
             self.matrix = self.matrix.copy()
             self.matrix.eliminate_zeros()
+
+    def take(self, rows: NDArray[np.intp]) -> "Probabilities":
+        """Some of the rows; errors name them as in the whole table."""
+        part = copy(self)
+        part.matrix, part.n_rows, part._numbers = self.matrix[rows], len(rows), rows
+        return part
 
     def make_dense(self) -> None:
         """Store every probability, for those who need something of every label."""
@@ -103,7 +111,8 @@ class Probabilities:
         worst = min(np.flatnonzero(bad.any(axis=1)), key=lambda i: rows[i])
         i, j = int(rows[worst]), int(np.argmax(bad[worst]))
         column = int(self.matrix.indices[self.matrix.indptr[i] + j]) if block.packed else j
-        where = f"{self.axes.row(i)}, {self.axes.label(column)}"
+        row = i if self._numbers is None else int(self._numbers[i])
+        where = f"{self.axes.row(row)}, {self.axes.label(column)}"
         return f"probabilities: {where} is {values[worst, j]}; a probability is a number from 0 to 1"
 
 

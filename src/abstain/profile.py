@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.assembly import Assembly
-from abstain.errors import InvalidPenalty
+from abstain.errors import InvalidLoss, InvalidPenalty
 from abstain.kernels.choice import TIE
 from abstain.kernels.hull import lower_hull
 from abstain.losses import Loss
@@ -83,6 +83,13 @@ class RiskProfile:
     """
 
     def __init__(self, probabilities: Probabilities, loss: Loss) -> None:
+        loss.check(probabilities.n_labels)
+        probabilities.axes.require_labels(loss.label_names, repr(loss))
+        if probabilities.is_sparse and not loss.zeros_are_safe:
+            raise InvalidLoss(
+                f"the profile of {loss!r} on sparse probabilities would be dense: with zero_division=0, leaving open "
+                "what is stored does not make the risk 0. Use zero_division=1, a dense array, or abstain.decide."
+            )
         self.loss = loss
         self._probabilities = probabilities
         self._packed: list[tuple[Block, BlockProfile]] = []

@@ -35,8 +35,9 @@ def solve(
 ) -> Allocation:
     """Argmin Σ_i E[ℓ(y_D, ŷ_D)] + review · |A|, with at most so many reviews in all, per instance and per label.
 
-    Where the budget ends, the cost c of the linear penalty is its shadow price: what one review more would save. A
-    review that saves nothing is not made, so that less than the budget may be spent.
+    Where the budget ends, the cost c of the linear penalty is its shadow price: what the next review would save, on
+    average over those that only pay together. A review that saves nothing is not made, so that less than the budget may
+    be spent.
 
     Parameters
     ----------
@@ -49,8 +50,9 @@ def solve(
         How many labels can be reviewed over the whole table: a share of them, or a number.
     per_instance : int, optional
         How many labels of an instance can be reviewed at most.
-    per_label : int, or one for each label (sequence, dict or pandas Series), optional
-        How many instances can be reviewed for a label at most: what its expert can see. Hamming only.
+    per_label : int, or one for each label (sequence, or by name: dict, pandas Series), optional
+        How many instances can be reviewed for a label at most: what its expert can see. What a dict does not name, or
+        is given as infinite, has no limit. Hamming only.
     review : float, or one for each label, default=0.0
         What a review costs. For each label its own: Hamming only.
 
@@ -82,7 +84,7 @@ def solve(
     source = probabilities if isinstance(probabilities, RiskProfile) else Probabilities(probabilities)
     if isinstance(source, RiskProfile):
         table, chosen = source.probabilities, source.loss
-        if loss != "hamming" and repr(as_loss(loss)) != repr(chosen):
+        if not (isinstance(loss, str) and loss == "hamming") and not as_loss(loss).is_same_as(chosen):
             raise InvalidLoss(f"the profile is one for {chosen!r}; loss={loss!r} would need another")
     else:
         table, chosen = source, as_loss(loss)

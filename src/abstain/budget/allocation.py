@@ -1,5 +1,6 @@
 """What a budget buys: the price of a review, the partial prediction, and the bill."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,9 +18,9 @@ from abstain.probabilities import Probabilities
 class Price(float):
     """What a review must save to be worth it: a linear cost, and with it the decision for new instances.
 
-    As a number it is the cost c of `abstain.decide`. Limits that hold for single labels make some of them dearer, and a
-    cap per instance stays in force; `penalty` has all of it. On new data a price keeps to a budget on average, as far
-    as they are like those it was fixed on.
+    As a number it is the cost c; as a penalty of `abstain.decide` it is all that `penalty` has: limits that hold for
+    single labels make some of them dearer, and a cap per instance stays in force. On new data a price keeps to a budget
+    on average, as far as they are like those it was fixed on; what ties with the price is answered, not reviewed.
 
     Examples
     --------
@@ -35,18 +36,25 @@ class Price(float):
     most: int | None
     label_prices: NDArray[np.float64] | None
     """What a review of each label costs besides; None where all cost the same."""
+    label_names: tuple[Hashable, ...] | None
+    """Whose prices these are, if that is known: new data must have the same labels in the same order."""
 
     def __new__(
-        cls, cost: float, loss: Loss, most: int | None = None, label_prices: NDArray[np.float64] | None = None
+        cls,
+        cost: float,
+        loss: Loss,
+        most: int | None = None,
+        label_prices: NDArray[np.float64] | None = None,
+        label_names: tuple[Hashable, ...] | None = None,
     ) -> Self:
         """A price is a number from the start."""
         self = super().__new__(cls, cost)
-        self.loss, self.most, self.label_prices = loss, most, label_prices
+        self.loss, self.most, self.label_prices, self.label_names = loss, most, label_prices, label_names
         return self
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         """So that a price can be kept in a file: it is more than its number."""
-        return float(self), self.loss, self.most, self.label_prices
+        return float(self), self.loss, self.most, self.label_prices, self.label_names
 
     def __repr__(self) -> str:
         parts = [f"{float(self):.6g}"]
@@ -60,7 +68,11 @@ class Price(float):
     def penalty(self) -> Penalty:
         """The penalty that `abstain.decide` takes."""
         counting = Linear(float(self)) if self.most is None else Capped(float(self), self.most)
-        return counting if self.label_prices is None else PerLabel(self.label_prices, counting)
+        if self.label_prices is None:
+            return counting
+        priced = PerLabel(self.label_prices, counting)
+        priced.label_names = self.label_names
+        return priced
 
     def decide(self, probabilities: Any) -> PartialPrediction | PartialRanking:
         """The decision for new instances at this price: as many as there are, one at a time or in batches."""

@@ -16,10 +16,12 @@ from scipy import sparse
 from abstain.budget.allocation import Allocation, Price, allocated
 from abstain.budget.limits import Limits
 from abstain.budget.matching import match
-from abstain.decision import decide
+from abstain.decision import decide_table
 from abstain.kernels import certainty, reviews
+from abstain.kernels.choice import TIE
 from abstain.losses import Hamming
 from abstain.matrix import Matrix
+from abstain.penalties import Linear
 from abstain.prediction import ABSTAIN
 from abstain.probabilities import Block, Probabilities
 from abstain.threads import for_each
@@ -39,9 +41,14 @@ class Entries(NamedTuple):
         """Those at these places."""
         return Entries(self.row[which], self.label[which], self.value[which])
 
-    def dearest_first(self) -> "Entries":
-        """In decreasing order of what they save; equal ones by row and label."""
-        return self.some(np.lexsort((self.label, self.row, -self.value)))
+    def dearest(self, count: int | None) -> tuple["Entries", float]:
+        """The so many that save most, of equal ones the first, and what the next one would save."""
+        if count is None or count >= len(self.value):
+            return self, 0.0
+        threshold = -float(np.partition(-self.value, count)[count])
+        taken = self.value > threshold
+        taken[np.flatnonzero(self.value == threshold)[: count - np.count_nonzero(taken)]] = True
+        return self.some(taken), threshold
 
 
 def solve_by_entry(table: Probabilities, loss: Hamming, limits: Limits) -> Allocation:
@@ -50,30 +57,30 @@ def solve_by_entry(table: Probabilities, loss: Hamming, limits: Limits) -> Alloc
         return _solve_uncapped(table, loss, limits)
     if limits.per_instance is not None and limits.per_label is not None:
         every = _collected(table, loss, limits, 0.0, np.inf)[0]
-        taken, cost, scarcity = match(every.row, every.label, every.value, limits, table.n_rows)
-        return _with_reviews(table, loss, limits, every.some(taken), cost, scarcity)
+        which, cost, scarcity = match(every.row, every.label, every.value, limits, table.n_rows)
+        return _with_reviews(table, loss, limits, every.some(which), cost, scarcity)
     if limits.per_label is not None:
         candidates, scarcity = _best_of_labels(table, loss, limits)
     else:
         candidates, scarcity = _best_of_instances(table, loss, limits), np.zeros(table.n_labels)
-    ordered = candidates.dearest_first()
-    n_taken = len(ordered.value) if limits.total is None else min(limits.total, len(ordered.value))
-    cost = float(ordered.value[n_taken]) if n_taken < len(ordered.value) else 0.0
-    return _with_reviews(table, loss, limits, ordered.some(slice(n_taken)), cost, np.maximum(scarcity - cost, 0.0))
+    taken, cost = candidates.dearest(limits.total)
+    return _with_reviews(table, loss, limits, taken, cost, np.maximum(scarcity - cost, 0.0))
 
 
-def _price(loss: Hamming, limits: Limits, cost: float, scarcity: NDArray[np.float64]) -> Price:
+def _price(table: Probabilities, loss: Hamming, limits: Limits, cost: float, scarcity: NDArray[np.float64]) -> Price:
     """Shadow prices and review costs together: one number, and what single labels cost besides."""
+    if limits.per_label is not None:  # what must not be reviewed costs more than a review can save
+        scarcity = np.where(limits.per_label > 0, scarcity, np.maximum(loss.largest_risk(table.n_labels), scarcity))
     if limits.review.ndim == 0 and not scarcity.any():
         return Price(limits.uniform_review + cost, loss, limits.per_instance)
-    return Price(cost, loss, limits.per_instance, limits.review + scarcity)
+    return Price(cost, loss, limits.per_instance, limits.review + scarcity, table.axes.label_names)
 
 
 def _solve_uncapped(table: Probabilities, loss: Hamming, limits: Limits) -> Allocation:
     """Review whatever saves more than a threshold; of what saves just that, as much as the budget allows."""
-    cost, margin = (0.0, None) if limits.total is None else _threshold(table, loss, limits)
-    price = _price(loss, limits, cost, np.zeros(table.n_labels))
-    prediction = decide(table.matrix, loss, price.penalty)
+    margin, cost = (None, 0.0) if limits.total is None else _around_threshold(table, loss, limits)
+    price = _price(table, loss, limits, cost, np.zeros(table.n_labels))
+    prediction = decide_table(table, loss, price.penalty)
     assert prediction.expected_loss is not None
     codes, expected = prediction.codes, prediction.expected_loss - cost * prediction.n_abstained
     if margin is not None:
@@ -83,20 +90,14 @@ def _solve_uncapped(table: Probabilities, loss: Hamming, limits: Limits) -> Allo
     return allocated(price, codes, expected, table, limits)
 
 
-def _threshold(table: Probabilities, loss: Hamming, limits: Limits) -> tuple[float, Entries]:
-    """What the first entry that is not reviewed would save, and those around it that are: of equal ones the first."""
+def _around_threshold(table: Probabilities, loss: Hamming, limits: Limits) -> tuple[Entries, float]:
+    """Entries to be reviewed, among them all that a decision could take for ties, and what the next one would save."""
     assert limits.total is not None
     for low, high in _windows(table, loss, limits):
         around, n_above = _collected(table, loss, limits, low, high)
         if n_above <= limits.total and (low == 0.0 or n_above + len(around.value) > limits.total):
             break
-    n_taken = limits.total - n_above
-    if n_taken >= len(around.value):
-        return 0.0, around
-    cost = -float(np.partition(-around.value, n_taken)[n_taken])
-    taken = around.value > cost
-    taken[np.flatnonzero(around.value == cost)[: n_taken - np.count_nonzero(taken)]] = True
-    return cost, around.some(taken)
+    return around.dearest(limits.total - n_above)
 
 
 def _windows(table: Probabilities, loss: Hamming, limits: Limits) -> Iterator[tuple[float, float]]:
@@ -104,7 +105,7 @@ def _windows(table: Probabilities, loss: Hamming, limits: Limits) -> Iterator[tu
     assert limits.total is not None
     if table.n_rows > SAMPLE:
         rows = np.arange(0, table.n_rows, table.n_rows // SAMPLE)
-        sample = _collected(Probabilities(table.matrix[rows]), loss, limits, 0.0, np.inf)[0]
+        sample = _collected(table.take(rows), loss, limits, 0.0, np.inf)[0]
         ordered = np.sort(sample.value)[::-1]
         target = limits.total * len(rows) / table.n_rows
         middle = ordered[int(target)] if target < len(ordered) else 0.0
@@ -113,6 +114,7 @@ def _windows(table: Probabilities, loss: Hamming, limits: Limits) -> Iterator[tu
             error = standard_errors * (np.sqrt(len(rows)) * per_row.std() + 1.0)
             first, last = target - error, target + error
             high = float(ordered[int(first)]) if 0 <= first < len(ordered) else np.inf
+            high += 4 * TIE * (high + limits.review.max())  # what a decision takes for equal to the threshold is inside
             yield (float(ordered[int(last)]) if last < len(ordered) else 0.0), high
     yield 0.0, np.inf
 
@@ -173,12 +175,9 @@ def _best_of_labels(table: Probabilities, loss: Hamming, limits: Limits) -> tupl
     found: list[Entries] = []
     scarcity = np.zeros(table.n_labels)
     for label, row, value in _columns(table, loss, limits):
-        most = int(limits.per_label[label])
-        order = np.lexsort((row, -value))[: most + 1] if most < len(value) else np.arange(len(value))
-        if most < len(value):
-            scarcity[label] = value[order[most]]
-        kept = order[:most]
-        found.append(Entries(row[kept], np.full(len(kept), label), value[kept]))
+        column = Entries(row, np.full(len(row), label), value)
+        best, scarcity[label] = column.dearest(int(limits.per_label[label]))
+        found.append(best)
     return _joined(found), scarcity
 
 
@@ -209,11 +208,11 @@ def _with_reviews(
     table: Probabilities, loss: Hamming, limits: Limits, taken: Entries, cost: float, scarcity: NDArray[np.float64]
 ) -> Allocation:
     """The complete prediction with these entries left open."""
-    complete = decide(table.matrix, loss, None)
+    complete = decide_table(table, loss, Linear(np.inf))
     assert complete.expected_loss is not None
     codes = _left_open(complete.codes, taken)
     expected = complete.expected_loss - np.bincount(taken.row, taken.value, table.n_rows)
-    price = _price(loss, limits, cost, scarcity)
+    price = _price(table, loss, limits, cost, scarcity)
     return allocated(price, codes, expected, table, limits)
 
 

@@ -6,7 +6,7 @@ linear penalty). What is left over is less than one step; a dynamic programme ov
 the best use for it, and what that may still miss is bounded by the dual.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ from scipy import sparse
 
 from abstain.budget.allocation import Allocation, Price, allocated
 from abstain.budget.limits import Limits
-from abstain.decision import decide, decide_and_count
+from abstain.decision import decide_and_count, decide_table
+from abstain.kernels.choice import TIE
 from abstain.kernels.reviews import best_allocation
 from abstain.losses import Loss
 from abstain.penalties import Capped, Linear, Penalty
@@ -52,33 +53,27 @@ def solve_by_instance(source: Probabilities | RiskProfile, loss: Loss, limits: L
         return _solve_large(source, loss, limits)
     profile = source if isinstance(source, RiskProfile) else RiskProfile(source, loss)
     steps = _steps(profile.path(limits.per_instance), limits.uniform_review)
-    spent = _spend(profile, steps, limits, np.zeros(table.n_rows, np.int64), limits.total)
+    spent = _spend(profile, steps, limits, np.zeros(table.n_rows, np.int64), limits.total, is_all=True)
     prediction = profile.with_counts(spent.counts)
     assert prediction.expected_loss is not None
     expected = prediction.expected_loss + limits.uniform_review * spent.counts
-    return _finish(table, loss, limits, prediction.codes, expected, spent)
+    price = Price(spent.price, loss, limits.per_instance)
+    return allocated(price, prediction.codes, expected, table, limits, spent.gap)
 
 
 def _at_review_cost(table: Probabilities, loss: Loss, limits: Limits) -> Allocation:
     """Without a budget the reviews are worth what they cost: the decision itself."""
     review = limits.uniform_review
-    prediction = decide(table.matrix, loss, _capped(review, limits))
+    price = Price(review, loss, limits.per_instance)
+    prediction = decide_table(table, loss, price.penalty)
     assert prediction.expected_loss is not None
-    spent = Spent(prediction.n_abstained.astype(np.int64), review, 0.0)
-    return _finish(table, loss, limits, prediction.codes, prediction.expected_loss, spent)
-
-
-def _finish(
-    table: Probabilities, loss: Loss, limits: Limits, codes: Any, expected: NDArray[np.float64], spent: Spent
-) -> Allocation:
-    price = Price(spent.price, loss, limits.per_instance)
-    return allocated(price, codes, expected, table, limits, spent.gap)
+    return allocated(price, prediction.codes, prediction.expected_loss, table, limits)
 
 
 def _steps(path: CostPath, least: float, most: float = np.inf) -> Steps:
-    """The steps that save more than `least` for each review, and not more than `most`."""
+    """The steps that save more than `least` for each review, and not more than `most`, at which they are not taken."""
     sizes = -np.diff(path.flat_counts, prepend=path.flat_counts[:1])
-    kept = (path.flat_costs > least) & (path.flat_costs <= most)
+    kept = (path.flat_costs > least) & (path.flat_costs <= most * (1.0 + TIE))
     kept[path.indptr[:-1]] = False  # where an instance begins there is no step
     at = np.flatnonzero(kept)
     order = at[np.argsort(-path.flat_costs[at], kind="stable")]
@@ -86,8 +81,13 @@ def _steps(path: CostPath, least: float, most: float = np.inf) -> Steps:
     return Steps(row, path.flat_costs[order], sizes[order])
 
 
-def _spend(profile: RiskProfile, steps: Steps, limits: Limits, counts: NDArray[np.int64], budget: int) -> Spent:
-    """Take steps while the budget lasts; `counts` is what each instance has got already, `budget` what is left."""
+def _spend(
+    profile: RiskProfile, steps: Steps, limits: Limits, counts: NDArray[np.int64], budget: int, is_all: bool
+) -> Spent:
+    """Take steps while the budget lasts; `counts` is what each instance has got already, `budget` what is left.
+
+    is_all says that there are no other instances and steps; if there are, they must be as any price among these has it.
+    """
     used = np.cumsum(steps.size)
     n_taken = int(np.searchsorted(used, budget, side="right"))
     counts = counts + np.bincount(steps.row[:n_taken], steps.size[:n_taken], len(counts)).astype(np.int64)
@@ -95,10 +95,12 @@ def _spend(profile: RiskProfile, steps: Steps, limits: Limits, counts: NDArray[n
         return Spent(counts, limits.uniform_review, 0.0)
     so_far = Spent(counts, float(steps.cost[n_taken]), 0.0)
     rest = budget - (int(used[n_taken - 1]) if n_taken else 0)
-    return so_far if rest == 0 else _spend_rest(profile, steps, n_taken, limits, so_far, rest)
+    return so_far if rest == 0 else _spend_rest(profile, steps, n_taken, limits, so_far, rest, is_all)
 
 
-def _spend_rest(profile: RiskProfile, steps: Steps, n_taken: int, limits: Limits, so_far: Spent, rest: int) -> Spent:
+def _spend_rest(
+    profile: RiskProfile, steps: Steps, n_taken: int, limits: Limits, so_far: Spent, rest: int, is_all: bool
+) -> Spent:
     """Allocate anew among the instances around the margin, with what they have got and the rest."""
     m, review = profile.probabilities.n_labels, limits.uniform_review
     half = max(2, int(np.sqrt(CORE) / (2 * m)))
@@ -110,7 +112,7 @@ def _spend_rest(profile: RiskProfile, steps: Steps, n_taken: int, limits: Limits
     best_allocation(costs, int(so_far.counts[core].sum()) + rest, choice)
     counts = so_far.counts.copy()
     counts[core] = choice
-    if len(core) == len(np.unique(steps.row)):  # the others have no use for a review: nothing is left out
+    if is_all and len(core) == len(np.unique(steps.row)):  # the others have no use for a review
         return Spent(counts, so_far.price, 0.0)
     # Outside the core all is as the price has it; there and for the rest of the budget, the dual bounds the optimum.
     shadow = so_far.price - review
@@ -144,17 +146,18 @@ def _solve_large(table: Probabilities, loss: Loss, limits: Limits) -> Allocation
     spent = Spent(counts, low, 0.0)
     differing = np.flatnonzero(if_cheap != counts)
     if len(differing):
-        profile = RiskProfile(Probabilities(table.matrix[differing]), loss)
+        profile = RiskProfile(table.take(differing), loss)
         path = profile.path(limits.per_instance)
         settled = path.at(high)
         left = limits.total - int(counts.sum() - counts[differing].sum() + settled.sum())
-        part = _spend(profile, _steps(path, low, high), limits, settled, left)
+        part = _spend(profile, _steps(path, low, high), limits, settled, left, is_all=False)
         answers = profile.with_counts(part.counts)
         assert answers.expected_loss is not None
         codes[differing], counts[differing] = answers.codes, part.counts
         expected[differing] = answers.expected_loss + review * part.counts
         spent = Spent(counts, max(part.price, low), part.gap)
-    return _finish(table, loss, limits, codes, expected, spent)
+    price = Price(spent.price, loss, limits.per_instance)
+    return allocated(price, codes, expected, table, limits, spent.gap)
 
 
 def _bracket(table: Probabilities, loss: Loss, limits: Limits, spread: float) -> tuple[float, float]:
@@ -162,7 +165,7 @@ def _bracket(table: Probabilities, loss: Loss, limits: Limits, spread: float) ->
     assert limits.total is not None
     n = table.n_rows
     rows = np.arange(0, n, max(PART, n // SAMPLE))
-    path = RiskProfile(Probabilities(table.matrix[rows]), loss).path(limits.per_instance)
+    path = RiskProfile(table.take(rows), loss).path(limits.per_instance)
     steps = _steps(path, limits.uniform_review)
     used = np.cumsum(steps.size)
     target = limits.total * len(rows) / n

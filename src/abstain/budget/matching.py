@@ -26,14 +26,15 @@ def match(
         return np.empty(0, np.intp), 0.0, np.zeros(n_labels)
     room = np.concatenate([np.full(n_rows, limits.per_instance), limits.per_label])
     considered = _among_best(row, value, 2 * room[:n_rows]) | _among_best(label, value, 2 * room[n_rows:])
-    slack = NOTICEABLE * float(value.max())
-    while True:
+    unit = float(value.max())  # the solver's tolerances are absolute
+    while considered.any():
         at = np.flatnonzero(considered)
-        taken, of_all, of_group = _solve(row[at], label[at] + n_rows, value[at], room, limits.total)
-        pays = value - of_all - of_group[row] - of_group[n_rows + label] > slack
+        taken, of_all, of_group = _solve(row[at], label[at] + n_rows, value[at] / unit, room, limits.total)
+        pays = value / unit - of_all - of_group[row] - of_group[n_rows + label] > NOTICEABLE
         if not (pays & ~considered).any():
-            return at[taken], of_all, of_group[n_rows:]
+            return at[taken], unit * of_all, unit * of_group[n_rows:]
         considered |= pays
+    return np.empty(0, np.intp), 0.0, np.zeros(n_labels)
 
 
 def _among_best(group: NDArray[np.int64], value: NDArray[np.float64], most: NDArray[np.int64]) -> NDArray[np.bool_]:

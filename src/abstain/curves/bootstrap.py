@@ -1,7 +1,7 @@
 """How far chance may have moved a curve: instances drawn anew, with replacement, their decisions kept."""
 
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from abstain.threads import one_blas_thread
 
 POINTS = 200
 """A band is computed at so many points of a curve, or at all of them if there are fewer."""
+
+ROWS = 4096  # instances added up at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,26 +41,31 @@ class Bootstrap:
         count: Any = self.n_bootstrap
         if isinstance(count, bool) or not isinstance(count, Integral) or count < 0:
             raise ValueError(f"n_bootstrap is {count!r}; expected a whole number ≥ 0")
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence is {self.confidence!r}; expected a number between 0 and 1")
+        share: Any = self.confidence
+        if not isinstance(share, Real) or not 0 < float(share) < 1:
+            raise ValueError(f"confidence is {share!r}; expected a number between 0 and 1")
 
     def __bool__(self) -> bool:
         return self.n_bootstrap > 0
 
-    def weights(self, n_instances: int) -> Floats:
-        """How often each draw has each instance, over the number of instances: draws × instances."""
+    def weights(self, n_instances: int) -> NDArray[np.float32]:
+        """How often each draw has each instance: draws × instances."""
         if n_instances < 2:
             raise InvalidLabels("n_bootstrap: one instance says nothing about chance; at least two are needed")
         random = np.random.default_rng(self.random_state)
         drawn = (random.integers(n_instances, size=n_instances) for _ in range(self.n_bootstrap))
-        counts = np.array([np.bincount(rows, minlength=n_instances) for rows in drawn])
-        return counts / n_instances
+        return np.array([np.bincount(rows, minlength=n_instances).astype(np.float32) for rows in drawn])
 
     def means(self, sweep: Sweep, points: NDArray[np.intp], *values: NDArray[Any]) -> list[Floats]:
         """The mean of each value at some points of a curve, in each draw: draws × points."""
         weights, corners = self.weights(len(sweep.outcomes)), sweep.corners(points)
+        totals = [np.zeros((self.n_bootstrap, len(points))) for _ in values]
         with one_blas_thread():
-            return [weights @ each[corners] for each in values]
+            for first in range(0, len(corners), ROWS):
+                some = slice(first, first + ROWS)
+                for total, each in zip(totals, values, strict=True):
+                    total += (weights[:, some] @ each[corners[some]]) / len(corners)
+        return totals
 
     def band(self, x: Floats, draws: Floats) -> Band:
         """The band of curves that were drawn, without those that are not defined."""

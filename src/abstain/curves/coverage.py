@@ -1,6 +1,7 @@
 """How wrong the answers are against how many there are."""
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -136,8 +137,8 @@ def rate_at(share: float, coverage: Floats, rates: Floats) -> float:
     return float(np.interp(x, coverage[used], (coverage * rates)[used]) / x)
 
 
-def read_share(share: float, name: str) -> float:
+def read_share(share: Any, name: str) -> float:
     """A number from 0 to 1, or an error that names it."""
-    if not 0 <= share <= 1:
+    if not isinstance(share, Real) or not 0 <= float(share) <= 1:
         raise ValueError(f"{name} is {share!r}; expected a number from 0 to 1")
     return float(share)

@@ -103,7 +103,7 @@ class CurveDisplay(ABC):
             For the line, for example ``color``.
         """
         ax = new_axes(self.size) if ax is None else ax
-        self._draw(ax, next_look(ax) | style)
+        self._draw(ax, next_look(ax, style))
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -118,10 +118,13 @@ class CurveDisplay(ABC):
         return f"{type(self).__name__}({self.curve!r}{'' if self.name is None else f', {self.name!r}'})"
 
 
-def next_look(ax: Any) -> dict[str, Any]:
-    """How the line of one more model looks."""
+def next_look(ax: Any, style: dict[str, Any]) -> dict[str, Any]:
+    """How the line of one more model looks, where the style does not say it; ``c`` means ``color``, and so on."""
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
     n_models = sum(line.get_gid() == MODEL for line in ax.get_lines())
-    return {"linewidth": 1.6, **LOOKS[n_models % len(LOOKS)]}
+    return {"linewidth": 1.6, **LOOKS[n_models % len(LOOKS)], **normalize_kwargs(style, Line2D)}
 
 
 def new_axes(size: tuple[float, float], n_rows: int = 1, heights: tuple[float, ...] | None = None) -> Any:

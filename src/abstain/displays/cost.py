@@ -66,7 +66,7 @@ class CostCurveDisplay(CurveDisplay):
         axes = np.ravel(new_axes(self.size, 2, (3, 2)) if ax is None else ax)
         if len(axes) > 2:
             raise ValueError(f"ax has {len(axes)} axes; a cost curve is drawn on two, or one")
-        look = next_look(axes[0]) | style
+        look = next_look(axes[0], style)
         self._draw(axes[0], look)
         if len(axes) == 2:
             self._draw_abstention(axes[1], look)

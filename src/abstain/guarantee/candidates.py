@@ -20,13 +20,11 @@ LADDER = np.concatenate([np.geomspace(1e-6, 0.05, 120, endpoint=False), np.linsp
 def highest_cost(loss: Loss, n_labels: int) -> Floats:
     """The cost from which on every label is answered whatever its probability: one number, or of Hamming one per label.
 
-    Of Hamming max_p min(fn·p, fp·(1 − p)) = 1 / (1/fn + 1/fp). One more answer raises the risk of subset 0/1 by ½ at
+    One more answer raises the risk of subset 0/1 by ½ at
     most, and any other loss that is 1 minus a measure by 1.
     """
     if isinstance(loss, Hamming):
-        fn, fp = (np.broadcast_to(cost, n_labels) for cost in (loss.false_negative, loss.false_positive))
-        with np.errstate(divide="ignore"):
-            return np.asarray(1.0 / (1.0 / fn + 1.0 / fp))
+        return loss.largest_risk(n_labels)
     return np.array([0.5 if isinstance(loss, SubsetZeroOne) else 1.0])
 
 

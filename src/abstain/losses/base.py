@@ -59,6 +59,11 @@ class Loss(ABC):
     entries_per_block: ClassVar[int] = 1 << 18
     """How many probabilities are worked at a time: two megabytes, fewer where each takes long."""
 
+    def is_same_as(self, other: "Loss") -> bool:
+        """Whether both are the same loss with the same parameters."""
+        ours, theirs = vars(self), vars(other)
+        return type(self) is type(other) and all(np.array_equal(ours[name], theirs[name]) for name in ours)
+
     def check(self, n_labels: int) -> None:
         """Raise `InvalidLoss` if the loss has parameters that do not fit so many labels."""
 
