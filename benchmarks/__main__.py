@@ -79,7 +79,8 @@ def main() -> None:
         section(
             "The report",
             "20 000 × 50 probabilities with truth, Hamming and F1, in Chromium without a window; the best of three "
-            "openings, the median and the worst of 25 moves of a slider, from the event until the change is painted.",
+            "openings, the median and the worst of 25 moves of a slider, from the event until it is painted.\n\n"
+            "![The report of the demo](report.png)",
             report.speed(),
         ),
         section("Sparse probabilities", "In a process of their own.", labels.sparse()),
@@ -103,6 +104,7 @@ def main() -> None:
         section("Files", "Peak memory of the whole process, in a process of its own.", learning.large_file()),
         section("Start-up", "Best of five.", labels.start_up()),
     ]
+    report.picture(DOCS / "report.png")
     machine = (
         f"{processor()}, {len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} cores, "
         f"Python {platform.python_version()}, NumPy {np.__version__}, numba {numba.__version__}, "

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from tests.browser import ARGUMENTS, find_chromium
 
+from abstain import demo
 from abstain.reporting import report
 from benchmarks.measure import Row
 
@@ -71,6 +72,25 @@ def speed() -> Iterator[Row]:
                 yield from _slide(openings[-1], loss, penalty)
         openings[-1].evaluate("document.getElementById('browser').scrollIntoView()")
         yield _move(openings[-1], "cost", "f1, concave, with the instances in sight")
+        browser.close()
+
+
+def picture(target: Path) -> None:
+    """What the report of the demo looks like, at a tenth of the labels reviewed."""
+    chromium = find_chromium()
+    if chromium is None:
+        return
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        path = Path(folder) / "report.html"
+        demo.write_report(demo.run(), path)
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
+        page = browser.new_page(viewport={"width": 1280, "height": 1000})
+        page.goto(f"{path.as_uri()}#share=0.1")
+        page.wait_for_selector("html[data-curves]:not([data-busy])", state="attached", timeout=120_000)
+        page.wait_for_timeout(1000)
+        page.screenshot(path=target)
         browser.close()
 
 

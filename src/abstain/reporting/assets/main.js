@@ -118,7 +118,7 @@
     await draw(); // now with charts
   } catch (problem) {
     setText(byId("headline"), "This report could not be opened.");
-    setText(byId("details"), `${problem.message}. It needs a browser of 2023 or later.`);
+    setText(byId("details"), `${problem.message}. It needs a browser of 2024 or later.`);
     throw problem;
   }
 })();
