@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from abstain.alignment import read_truth
+from abstain.alignment import truth_beside
 from abstain.calibration.diagnostics import ReliabilityCurve, reliability_curve
-from abstain.errors import InvalidDataset, InvalidLabels, InvalidLoss, InvalidPenalty, InvalidProbabilities
+from abstain.errors import InvalidDataset, InvalidLoss, InvalidPenalty, InvalidProbabilities
 from abstain.kernels.choice import TIE
 from abstain.losses import LOSSES, Loss
 from abstain.losses.base import BlockProfile
-from abstain.matrix import Axes, Matrix
+from abstain.matrix import Axes, dense
 from abstain.penalties import Concave
 from abstain.probabilities import Block, Probabilities
 from abstain.reporting.encoding import Packed, pack, pack_bits, pack_counts, pack_numbers
@@ -93,11 +92,11 @@ def gather(
     if n == 0:
         raise InvalidProbabilities("probabilities: there are no rows, so there is nothing to report")
     table.check()
-    truth = None if y_true is None else _read_truth_of(table, y_true)
+    truth = None if y_true is None else truth_beside(table, y_true)
     said = None if texts is None else _read_texts(texts, n)
     rows = sample_rows(n, m, max_entries, random_state)
-    p = np.clip(_dense(table.matrix[rows]).astype(np.float64), 0.0, 1.0)
-    y = None if truth is None else _dense(truth[rows]).astype(np.bool_)
+    p = np.clip(dense(table.matrix[rows]).astype(np.float64), 0.0, 1.0)
+    y = None if truth is None else dense(truth[rows]).astype(np.bool_)
     pictures = None if images is None else draw_pictures(images, n, rows)
 
     described, profiles = _describe_losses(p, names)
@@ -177,14 +176,6 @@ def _read_losses(losses: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _read_truth_of(table: Probabilities, y_true: Any) -> Matrix:
-    truth, axes = read_truth(y_true)
-    if truth.shape != table.matrix.shape:
-        raise InvalidLabels(f"y_true has shape {truth.shape}; the probabilities have {table.matrix.shape}")
-    table.axes.require_same(axes, "y_true")
-    return truth
-
-
 def _read_texts(texts: Any, n_rows: int) -> list[str | None]:
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
         raise InvalidDataset(f"texts is {type(texts).__name__}; expected one text for each of {n_rows} rows")
@@ -192,10 +183,6 @@ def _read_texts(texts: Any, n_rows: int) -> list[str | None]:
     if len(read) != n_rows:
         raise InvalidDataset(f"texts has {len(read)} texts for {n_rows} rows")
     return read
-
-
-def _dense(matrix: Matrix) -> NDArray[Any]:
-    return matrix.toarray() if sparse.issparse(matrix) else matrix
 
 
 def _describe_losses(p: NDArray[np.float64], names: list[str]) -> tuple[list[dict[str, Any]], dict[str, Packed]]:
