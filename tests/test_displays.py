@@ -228,7 +228,7 @@ def test_other_labels_and_other_rows():
     model = abstain.AbstainingClassifier(LogisticRegression()).fit(features, labels)
     with pytest.raises(abstain.InvalidLabels, match="the same labels in another order: column 0 is 'sky'"):
         CostCurveDisplay.from_estimator(model, features, labels[["sky", "sea", "sun"]])
-    with pytest.raises(abstain.InvalidLabels, match="other rows: row 0 is 199"):
+    with pytest.raises(abstain.InvalidLabels, match="the same rows in another order: row 0 is 199"):
         CostCurveDisplay.from_estimator(model, features, labels[::-1])
 
 

@@ -470,7 +470,7 @@ def test_names_are_kept_and_compared():
     new = frame.iloc[:4].set_axis(list("abcd"))
     assert rule.decide(new).to_frame().index.tolist() == list("abcd")
     assert rule.decide(new).label_names == ("sky", "sea", "sun")
-    with pytest.raises(InvalidLabels, match="another order: column 0 is 'sky', expected 'sea'"):
+    with pytest.raises(InvalidLabels, match="another order: column 0 is 'sea', expected 'sky'"):
         rule.decide(new[["sea", "sky", "sun"]])
     with pytest.raises(InvalidProbabilities, match="2 labels; the calibration sample had 3"):
         rule.decide(p[:, :2])

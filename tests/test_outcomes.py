@@ -125,7 +125,7 @@ def test_names_are_kept_and_held_to(frame):
 
 def test_rows_are_held_to():
     p = pd.DataFrame([[0.9], [0.2]], index=["a", "b"])
-    with pytest.raises(abstain.InvalidLabels, match="other rows: row 0 is 'b'"):
+    with pytest.raises(abstain.InvalidLabels, match="the same rows in another order: row 0 is 'b'"):
         outcomes(p, pd.DataFrame([[1], [0]], index=["b", "a"]))
 
 

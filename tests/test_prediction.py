@@ -70,7 +70,7 @@ def test_fill_minds_the_names_of_labels_and_rows():
     assert prediction.fill(answers).tolist() == [[1, 1, 0], [1, 0, 1]]
     with pytest.raises(abstain.InvalidLabels, match="the same labels in another order"):
         prediction.fill(answers[list("bca")])
-    with pytest.raises(abstain.InvalidLabels, match="other rows: row 0 is 'y', expected 'x'"):
+    with pytest.raises(abstain.InvalidLabels, match="the same rows in another order: row 0 is 'y', expected 'x'"):
         prediction.fill(answers.loc[["y", "x"]])
 
 

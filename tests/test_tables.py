@@ -237,10 +237,13 @@ def test_row_names_with_leading_zeros_stay_text(tmp_path):
         ('id,sky,sea\n"a\nb",0.5,1\n\nc,x y,1\n', "line 5, column 2: 'x y' is not a number"),
         ("sky,sea\n0.5,2020-01-01\n", "line 2, column 2: '2020-01-01' is not a number"),
         ("sky,sea\n0.5,1\n0.5,1,2\n", "line 3 has 3 cells, expected 2"),
-        ("sky,sea\n0.5,1\n0.5\n", "line 3 has 1 cells, expected 2"),
+        ("sky,sea\n0.5,1\n0.5\n", "line 3 has 1 cell, expected 2"),
         ("sky,sky\n0.5,1\n", "two columns are called 'sky'"),
         ("", "there are no columns"),
         ("id\na\n", "there are no columns of numbers"),
+        ("0.1,0.9\n0.2,0.8\n", "the first line (0.1, 0.9) looks like data, not like names"),
+        ("id;sky;sea\na;0,5;1\n", "the columns seem to be separated by semicolons; expected commas"),
+        ("id\tsky\na\t0.5\n", "the columns seem to be separated by tabs; expected commas"),
     ],
 )
 def test_what_is_wrong_with_a_csv_file(text, message, packed, tmp_path):
@@ -248,6 +251,14 @@ def test_what_is_wrong_with_a_csv_file(text, message, packed, tmp_path):
     file.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     with pytest.raises(InvalidDataset, match=re.escape(f"{file}: {message}")):
         read_table(file)
+
+
+def test_another_encoding(tmp_path):
+    (tmp_path / "t.csv").write_bytes("id,größe\na,0.5\n".encode("latin-1"))
+    with pytest.raises(
+        InvalidDataset, match=r"t\.csv: is no text in UTF-8 \(byte 0xf6 at 5\); save it in that encoding"
+    ):
+        read_table(tmp_path / "t.csv")
 
 
 def test_missing_cells_are_nan(tmp_path):

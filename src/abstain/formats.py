@@ -6,6 +6,7 @@ Inner rooms of `tables`: what goes wrong is raised without the name of the file,
 import csv
 import gzip
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
@@ -25,6 +26,8 @@ INDEX_NAMES = "id", "index", "", "__index_level_0__"
 
 MISSING = None, "", "NA", "N/A", "null", "NULL"
 """How a cell without a number may be written, in a column that Arrow takes for text."""
+
+FRACTION = re.compile(r"\s*-?\d*\.\d+(e-?\d+)?\s*", re.IGNORECASE)
 
 # How a format reads: the file, the index and the labels asked for → values, names of labels, names of rows.
 Parts = tuple[Any, Sequence[str] | None, Any]
@@ -76,7 +79,8 @@ def _read_csv(file: Path, index: str | None, labels: list[str] | None) -> Parts:
     header = next((cells for _, cells in _records(file)), [])
     if not header:
         raise InvalidDataset("there are no columns")
-    require_different(header)
+    with _open(file) as source:
+        _require_header(header, source.readline())
     # Row names are read as text: 007 is not 7. A blank line is a row without its only cell, or else nothing.
     text = {name: pa.string() for name in (index, header[0] if header[0] in INDEX_NAMES else None) if name is not None}
     try:
@@ -90,9 +94,24 @@ def _read_csv(file: Path, index: str | None, labels: list[str] | None) -> Parts:
     except pa.ArrowInvalid as reason:
         for line, cells in _records(file):
             if cells and len(cells) != len(header):
-                raise InvalidDataset(f"line {line} has {len(cells)} cells, expected {len(header)}") from reason
+                found = f"{len(cells)} cell{'' if len(cells) == 1 else 's'}"
+                raise InvalidDataset(f"line {line} has {found}, expected {len(header)}") from reason
         raise
     return _from_arrow(table, index, labels, _names_in_text, lambda row, j: _cell_of_csv(file, row, j))
+
+
+def _require_header(cells: list[str], line: bytes) -> None:
+    """Raise `InvalidDataset` if a first line does not name columns, all differently, with commas between them."""
+    for mark, name in ((";", "semicolons"), ("\t", "tabs")):
+        if len(cells[0].split(mark)) > len(cells):
+            raise InvalidDataset(f"the columns seem to be separated by {name}; expected commas (and points in numbers)")
+    # Whoever calls a column 0.5 puts that in quotes, as we do.
+    if b'"' not in line and all(FRACTION.fullmatch(cell) for cell in cells):
+        shown = ", ".join(cells[:3])
+        raise InvalidDataset(
+            f"the first line ({shown}{', …' if len(cells) > 3 else ''}) looks like data, not like names"
+        )
+    require_different(cells)
 
 
 def _records(file: Path) -> Iterator[tuple[int, list[str]]]:

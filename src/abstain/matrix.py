@@ -61,7 +61,8 @@ class Axes:
             return
         differs = np.flatnonzero(np.asarray(self.index != other.index))
         i = int(differs[0]) if len(differs) else 0
-        raise InvalidLabels(f"{what} has other rows: row {i} is {other.index[i]!r}, expected {self.index[i]!r}")
+        hint = "the same rows in another order" if set(self.index) == set(other.index) else "other rows"
+        raise InvalidLabels(f"{what} has {hint}: row {i} is {other.index[i]!r}, expected {self.index[i]!r}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

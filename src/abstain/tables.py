@@ -135,6 +135,9 @@ def _said_of(file: Path) -> Iterator[None]:
         yield
     except InvalidDataset as reason:
         raise InvalidDataset(f"{file}: {reason}") from reason.__cause__
+    except UnicodeDecodeError as reason:
+        found = f"byte {reason.object[reason.start]:#04x} at {reason.start}"
+        raise InvalidDataset(f"{file}: is no text in UTF-8 ({found}); save it in that encoding") from reason
     except (OSError, EOFError, ValueError, KeyError, zlib.error, zipfile.BadZipFile, NotImplementedError) as reason:
         raise InvalidDataset(f"{file}: cannot be read ({str(reason) or type(reason).__name__})") from reason
 

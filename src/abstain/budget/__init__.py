@@ -3,7 +3,7 @@
 >>> import abstain
 >>> allocation = abstain.budget.solve([[0.9, 0.6, 0.2], [0.45, 0.05, 0.7]], rate=0.34)
 >>> allocation
-Allocation: 2 of 2 reviews (33.3% of 2 instances × 3 labels) at the price 0.3, expected bill 0.65
+Allocation: 2 of 2 reviews (33.3% of 2 instances × 3 labels) at the price 0.3, expected loss 0.65
 >>> allocation.prediction.labels
 array([[ 1, -1,  0],
        [-1,  0,  1]], dtype=int8)

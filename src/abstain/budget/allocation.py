@@ -118,11 +118,11 @@ class Allocation:
         n, m = self.prediction.shape
         allowed = "" if self.budget is None else f" of {self.budget}"
         share = f"{self.count / (n * m):.1%}" if n else "nothing"
+        priced = f"at the price {float(self.price):.4g}" if self.price.label_prices is None else "at prices by label"
+        paid = f"expected {'bill' if self.bill.reviews else 'loss'} {self.bill.total:.4g}"
         gap = "" if self.gap == 0 else f", at most {self.gap:.3g} from the optimum"
-        return (
-            f"Allocation: {self.count}{allowed} reviews ({share} of {n} instances × {m} labels) at the price "
-            f"{float(self.price):.4g}, expected bill {self.bill.total:.4g}{gap}"
-        )
+        reviews = f"{self.count}{allowed} reviews ({share} of {n} instances × {m} labels)"
+        return f"Allocation: {reviews} {priced}, {paid}{gap}"
 
 
 def allocated(

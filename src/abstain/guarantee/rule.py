@@ -12,6 +12,7 @@ from abstain.decision import decide
 from abstain.errors import InvalidProbabilities
 from abstain.guarantee.risks import RISKS
 from abstain.losses import Loss
+from abstain.matrix import Axes
 from abstain.penalties import Linear, PerLabel
 from abstain.prediction import ABSTAIN, PartialPrediction
 from abstain.probabilities import Probabilities
@@ -49,7 +50,7 @@ class Rule:
             raise InvalidProbabilities(
                 f"probabilities: {table.n_labels} labels; the calibration sample had {self.n_labels}"
             )
-        table.axes.require_labels(self.label_names, "the calibration sample")
+        Axes(self.label_names).require_labels(table.axes.label_names, "probabilities")
         # What is not certified has a price of 0, at which labels that are said to have no risk are still answered.
         price = np.where(self.satisfied, self.cost, 0.0)
         prediction = decide(probabilities, self.loss, PerLabel(price) if price.ndim else Linear(float(price)))
@@ -66,7 +67,8 @@ class Rule:
         found = f"{np.mean(self.abstention):.1%} of the calibration sample left open"
         if self.per == "label":
             count = f"{np.sum(self.satisfied)} of {self.n_labels} labels"
-            return f"{promise}\n{count} satisfied, the others left open: {found}"
+            others = "" if np.all(self.satisfied) else ", the others left open"
+            return f"{promise}\n{count} satisfied{others}: {found}"
         return f"{promise}\ncost {self.cost:.4g}: {found}, {self.risk} {self.estimate:.4g}"
 
 
