@@ -320,6 +320,37 @@ def test_the_rule_says_what_it_does(name, loss):
     np.testing.assert_allclose(rule.decide(p).expected_loss, again.expected_loss)
 
 
+@pytest.mark.parametrize("loss", ["hamming", "f1", "jaccard", "subset"])
+@pytest.mark.parametrize("edge", [1e-6, LADDER[47], LADDER[47] / 2, 0.05, np.nextafter(LADDER[200], 1)])
+def test_ties_fall_as_on_the_calibration_sample(loss, edge):
+    """Probabilities that are clipped just where a candidate's cost is: half of what is said to be sure is wrong."""
+    rng = np.random.default_rng(3)
+    for m in (1, 2, 3):
+        p, y = rng.uniform(0.2, 0.8, (100, m)), rng.integers(0, 2, (100, m))
+        p[:, 0] = np.where(rng.random(100) < 0.5, edge, 1 - edge)
+        for options in ({"risk": "any_error", "target": 0.1, "confidence": 0.9}, {"target": 0.3, "confidence": 0.5}):
+            rule = control(p, y, loss=loss, **options)
+            for new in (p, sparse.csr_array(p)):
+                found = rule.decide(new)
+                assert abstain.metrics.abstention_rate(found) == pytest.approx(rule.abstention)
+                if rule.satisfied:
+                    labels = found.labels.toarray() if sparse.issparse(found.labels) else found.labels
+                    assert slow_risk(rule.risk, y, labels) == pytest.approx(rule.estimate, nan_ok=True)
+
+
+@pytest.mark.parametrize("method", ["betting", "hoeffding_bentkus"])
+def test_the_promise_is_kept_by_sorted_samples(method):
+    """A clean source first, then a noisy one: what it is worth must not be judged by the first rows."""
+    rng = np.random.default_rng(6)
+    violations = 0
+    for _ in range(300):
+        is_noisy = np.sort(rng.random(300) < 0.5)[:, np.newaxis]
+        p = np.full((300, 5), 0.01)
+        y = (rng.random((300, 5)) < 0.3) & is_noisy  # 15 % of the answers are wrong
+        violations += control(p, y, target=0.12, confidence=1 - ERROR, method=method).satisfied
+    assert violations <= stats.binom.ppf(1 - 1e-5, 300, ERROR)
+
+
 @pytest.mark.parametrize("name", [name for name in RISKS if name != "any_error"])
 def test_the_rule_says_what_it_does_per_label(name):
     p, y = draw(np.random.default_rng(8), 3000)
@@ -513,6 +544,8 @@ def test_what_it_says():
         ({"target": 1.5}, InvalidGuarantee, "target is 1.5"),
         ({"target": float("nan")}, InvalidGuarantee, "target is nan"),
         ({"target": "low"}, InvalidGuarantee, "target is 'low'"),
+        ({"target": 1e-17, "risk": "precision"}, InvalidGuarantee, "target is 1e-17; that cannot be told from 0"),
+        ({"per": ["label"]}, InvalidGuarantee, "per is "),
         ({"confidence": 95}, InvalidGuarantee, "confidence is 95; expected a number between 0 and 1"),
         ({"confidence": True}, InvalidGuarantee, "confidence is True"),
         ({"confidence": None}, InvalidGuarantee, "'answered_error' may fall as more is answered"),

@@ -34,13 +34,15 @@ def read_promise(
     error = _read_error(confidence, risk, wanted, chosen)
     is_per_instance = per == "instance"
     limit = wanted.limit(_read_share(target, "target"), is_per_instance)
+    if not 0 < limit < 1:
+        raise InvalidGuarantee(f"target is {target!r}; that cannot be told from {round(float(target))}")
     return Promise(wanted, limit, error, chosen, is_per_instance, method)
 
 
 def _read_risk(risk: str, per: str | None) -> Risk:
     if not isinstance(risk, str) or risk not in RISKS:
         raise InvalidGuarantee(f"risk is {risk!r}; expected one of {', '.join(map(repr, RISKS))}")
-    if per not in PER:
+    if not isinstance(per, str | None) or per not in PER:
         raise InvalidGuarantee(f"per is {per!r}; expected None, 'instance' or 'label'")
     if per == "label" and RISKS[risk].of_instances:
         raise InvalidGuarantee(f"{risk!r} is about whole instances, not about each label; use 'overall_error'")

@@ -66,7 +66,7 @@ class Risk:
             most = 1 if self.of_instances else n_labels
             return Sample(bad, np.broadcast_to(np.int32(most), bad.shape), most)
         counted = self.counted(tally)
-        if not per_instance:
+        if not per_instance or n_labels == 1:  # one label is bad or not: its loss is the share itself
             return Sample(bad, counted, n_labels)
         is_counted = counted > 0
         return Sample(self.loss_of(bad / np.maximum(counted, 1)), is_counted.astype(np.int32), 1)

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain.decision import decide
+from abstain.decision import decide_table
 from abstain.errors import InvalidProbabilities
 from abstain.guarantee.risks import RISKS
-from abstain.losses import Loss
+from abstain.losses import Hamming, Loss
 from abstain.matrix import Axes
 from abstain.penalties import Linear, PerLabel
-from abstain.prediction import ABSTAIN, PartialPrediction
+from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
 from abstain.probabilities import Probabilities
+from abstain.profile import RiskProfile
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,13 +54,16 @@ class Rule:
         Axes(self.label_names).require_labels(table.axes.label_names, "probabilities")
         # What is not certified has a price of 0, at which labels that are said to have no risk are still answered.
         price = np.where(self.satisfied, self.cost, 0.0)
-        prediction = decide(probabilities, self.loss, PerLabel(price) if price.ndim else Linear(float(price)))
+        if isinstance(self.loss, Hamming):
+            prediction = decide_table(table, self.loss, PerLabel(price) if price.ndim else Linear(float(price)))
+        else:
+            prediction = _decide_on_path(table, self.loss, float(price))
         assert isinstance(prediction, PartialPrediction)
         return _leave_open(prediction, ~np.broadcast_to(self.satisfied, self.n_labels))
 
     def __repr__(self) -> str:
         sign, side = ("≥", "above") if RISKS[self.risk].is_score else ("≤", "below")
-        sure = "in expectation" if self.confidence is None else f"with {self.confidence:.4g} confidence"
+        sure = "in expectation" if self.confidence is None else f"with {self.confidence:g} confidence"
         each = {None: "", "instance": " per instance", "label": " for each label"}[self.per]
         promise = f"Rule for {self.loss!r}: {self.risk}{each} {sign} {self.target:g} {sure}"
         if not np.any(self.satisfied):
@@ -70,6 +74,18 @@ class Rule:
             others = "" if np.all(self.satisfied) else ", the others left open"
             return f"{promise}\n{count} satisfied{others}: {found}"
         return f"{promise}\ncost {self.cost:.4g}: {found}, {self.risk} {self.estimate:.4g}"
+
+
+def _decide_on_path(table: Probabilities, loss: Loss, cost: float) -> PartialPrediction | PartialRanking:
+    """The decision that was tried on the calibration sample, by the same way, so that ties fall on the same side."""
+    was_sparse = table.is_sparse
+    table.make_dense()
+    profile = RiskProfile(table, loss)
+    n_open = profile.path().at(cost)
+    prediction = profile.with_counts(n_open)
+    assert prediction.expected_loss is not None
+    codes = sparse.csr_array(prediction.codes) if was_sparse else prediction.codes
+    return type(prediction).trusted(codes, prediction.axes, prediction.expected_loss + cost * n_open)
 
 
 def _leave_open(prediction: PartialPrediction, closed: NDArray[np.bool_]) -> PartialPrediction:
@@ -88,4 +104,5 @@ def _leave_open(prediction: PartialPrediction, closed: NDArray[np.bool_]) -> Par
     else:
         codes[:, columns] = ABSTAIN
     assert prediction.expected_loss is not None
-    return PartialPrediction.trusted(codes, prediction.axes, prediction.expected_loss)
+    expected = np.zeros(len(prediction)) if closed.all() else prediction.expected_loss
+    return PartialPrediction.trusted(codes, prediction.axes, expected)

@@ -13,8 +13,14 @@ from abstain.guarantee.candidates import LADDER
 from abstain.guarantee.risks import Floats, Sample
 
 STARTS = 16
-"""Among how many candidates half of the error is divided. Measured: 8 and less may miss the few candidates that can be
-certified at first, 32 and more answer a little less."""
+"""Among how many candidates the rest of the error is divided. Measured: 8 and less may miss the few candidates that can
+be certified at first, 32 and more answer a little less."""
+
+MAIN = 0.75
+"""The share of the error for the candidate that is best if the probabilities are right. Measured, against ½: at target
+0.02 and 2 000 instances 27 % of the oracle's answers, not 11 %; up to 2 % (once 6 %) less if they are not right."""
+
+AT_ONCE = 64  # candidates whose values are in memory together
 
 METHODS = ("betting", "hoeffding_bentkus")
 
@@ -41,12 +47,18 @@ def choose(sample: Sample, limit: float, error: float | None, is_monotone: bool,
     shares = divide(error, limit, is_monotone)
     if most == 1 and bad.dtype.kind == "i":
         return choose_by_count(bad.sum(axis=0), counted.sum(axis=0), limit, shares)
-    # In [0, 1], with a mean of at most the limit iff E[bad] ≤ limit · E[counted].
-    values = limit + (bad - limit * counted) / most
-    if method == "betting":
-        p_values = betting_p_value(values, limit, error)
-    else:
-        p_values = hoeffding_bentkus_p_value(values.sum(axis=0) / max(1, len(values)), len(values), limit)
+    # Bets are made row by row, and are fair if no row tells of the next. Rows may come sorted, or source by source; in
+    # an order drawn by lot, independent ones tell nothing.
+    order = np.random.default_rng(0).permutation(len(bad))
+    p_values = np.empty(bad.shape[1])
+    for first in range(0, bad.shape[1], AT_ONCE):
+        some = slice(first, first + AT_ONCE)
+        # In [0, 1], with a mean of at most the limit iff E[bad] ≤ limit · E[counted].
+        values = limit + (bad[order, some] - limit * counted[order, some]) / most
+        if method == "betting":
+            p_values[some] = betting_p_value(values, limit, error)
+        else:
+            p_values[some] = hoeffding_bentkus_p_value(values.sum(axis=0) / max(1, len(values)), len(values), limit)
     return choose_by_p_value(p_values, shares)
 
 
@@ -59,16 +71,16 @@ def divide(error: float, limit: float, is_monotone: bool) -> Floats:
     """The share of the error that each candidate is tested at, whatever becomes of the others.
 
     A monotone risk is least for the first candidate, and all is given to that. Any other one may count next to nothing
-    there. Half is given to where the evidence should be strongest: E[limit·counted − bad] is greatest if just those
+    there. Most is given to where the evidence should be strongest: E[limit·counted − bad] is greatest if just those
     labels are answered that are wrong with a chance of at most the limit. If the probabilities are right and all errors
-    cost 1, that is the cost `limit`, with ½ as the highest. The other half is for when it is not so.
+    cost 1, that is the cost `limit`, with ½ as the highest. The rest is for when it is not so.
     """
     shares = np.zeros(len(LADDER))
     if is_monotone:
         shares[0] = error
         return shares
-    shares[np.linspace(0, len(LADDER), STARTS, endpoint=False).astype(np.intp)] = error / 2 / STARTS
-    shares[np.searchsorted(LADDER, min(1.0, 2.0 * limit))] += error / 2
+    shares[np.linspace(0, len(LADDER), STARTS, endpoint=False).astype(np.intp)] = (1.0 - MAIN) * error / STARTS
+    shares[np.searchsorted(LADDER, min(1.0, 2.0 * limit))] += MAIN * error
     return shares
 
 

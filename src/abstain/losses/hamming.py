@@ -60,7 +60,7 @@ class Hamming(CertaintyLoss):
     def largest_risk(self, n_labels: int) -> NDArray[np.float64]:
         """max_p min(fn·p, fp·(1 − p)) = 1 / (1/fn + 1/fp) of each label: from this cost on it is always answered."""
         fn, fp = (np.broadcast_to(cost, n_labels) for cost in (self.false_negative, self.false_positive))
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return np.asarray(1.0 / (1.0 / fn + 1.0 / fp))
 
     def costs(self, block: Block) -> tuple[Floats, Floats]:
