@@ -20,7 +20,7 @@ from abstain.errors import InvalidDataset, InvalidLabels, InvalidLoss, InvalidPe
 from abstain.losses import LOSSES
 from abstain.matrix import Table
 from abstain.reporting import report
-from abstain.reporting.contents import gather, largest_cost, sample_rows
+from abstain.reporting.contents import Prices, gather, largest_cost, sample_rows
 from abstain.reporting.page import ENGINE, fill
 from tests.browser import browser, open_page  # noqa: F401
 from tests.cases import random_probabilities
@@ -33,7 +33,7 @@ def random_truth(p: np.ndarray, seed: int = 0) -> np.ndarray:
     return (np.random.default_rng(seed).random(p.shape) < p).astype(np.int8)
 
 
-def costs_to_try(p: np.ndarray, loss: str, penalty: str) -> list[float]:
+def costs_to_try(p: np.ndarray, loss: str | abstain.Hamming, penalty: str) -> list[float]:
     """Round ones, none, more than enough, and some at which something changes, exactly."""
     profile = abstain.risk_profile(p, loss)
     points = profile.path().break_points
@@ -47,9 +47,9 @@ def costs_to_try(p: np.ndarray, loss: str, penalty: str) -> list[float]:
 
 # --- the decisions of the page, in a real browser ---------------------------------------------------------------------
 
-SETTINGS = """async ([loss, cases]) => {
+SETTINGS = """async ([loss, cases, prices]) => {
     const dataset = await Abstain.open(document);
-    const problem = await dataset.problem(loss);
+    const problem = await dataset.problem(loss, prices);
     return cases.map(([penalty, cost]) => {
         const setting = problem.setting(penalty, cost);
         const {abstained, answered, wrong} = setting.perLabel;
@@ -70,7 +70,8 @@ def without_view(page: str) -> str:
 def opened(request, browser, tmp_path_factory):  # noqa: F811
     """Probabilities, truth, and the page about them."""
     m = request.param
-    p = random_probabilities(160 if m < 50 else 60, m, seed=7)
+    p = random_probabilities(160 if m < 50 else 60, m, seed=7).copy()
+    p[::3] = np.round(p[::3] * 20) / 20  # many ties, between labels and between answers
     y = random_truth(p)
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(without_view(report(p, y, losses=ALL)), encoding="utf-8")
@@ -90,6 +91,41 @@ def test_the_page_decides_as_the_library(opened, loss):
         decided = abstain.decide(p, loss, PENALTIES[penalty](cost))
         np.testing.assert_array_equal(codes, decided.codes)
         _require_totals(setting, decided, complete, p, y, loss)
+
+
+PRICES = [(12.0, 1.0), (1.0, 3.0), (0.1, 0.3), (7.0, 7.0), (0.0, 1.0), (1.0, 0.0), (0.0, 0.0), (1e-3, 1e6)]
+
+
+@pytest.mark.parametrize("prices", PRICES, ids=str)
+def test_prices_are_the_costs_of_the_hamming_loss(opened, prices):
+    p, y, page = opened
+    loss = abstain.Hamming(*prices)
+    given = {"falseNegative": prices[0], "falsePositive": prices[1]}
+    cases = [(penalty, cost) for penalty in PENALTIES for cost in costs_to_try(p, loss, penalty)]
+    complete = abstain.decide(p, loss, None)
+    for (penalty, cost), setting in zip(cases, page.evaluate(SETTINGS, ["hamming", cases, given]), strict=True):
+        codes = np.array(setting["codes"].split(","), dtype=np.int64).reshape(p.shape)
+        decided = abstain.decide(p, loss, PENALTIES[penalty](cost))
+        np.testing.assert_array_equal(codes, decided.codes)
+        _require_totals(setting, decided, complete, p, y, loss)
+    largest = page.evaluate(LARGEST, given)
+    assert largest == largest_cost(abstain.risk_profile(p, loss).values)
+    facts = gather(p, losses=["hamming"], prices=Prices(None, *prices)).facts
+    assert largest == facts["losses"][0]["largestCost"]
+
+
+LARGEST = """async (prices) =>
+    (await (await Abstain.open(document)).problem("hamming", prices)).largestCost"""
+
+
+def test_prices_that_come_and_go_are_prepared_again(opened):
+    """Only a few are remembered; what is forgotten is made anew, and is the same."""
+    p, _, page = opened
+    for fn in (2.0, 3.0, 4.0, 5.0, 6.0, 2.0):
+        given = {"falseNegative": fn, "falsePositive": 1.0}
+        (setting,) = page.evaluate(SETTINGS, ["hamming", [["linear", 0.25]], given])
+        decided = abstain.decide(p, abstain.Hamming(fn), 0.25)
+        np.testing.assert_array_equal(setting["nAbstained"], decided.n_abstained)
 
 
 def _require_totals(setting, decided, complete, p, y, loss):
@@ -184,15 +220,66 @@ def test_the_least_cost_for_a_share(problems, loss, penalty):
         assert cost == 0 or found[1] > share
 
 
-@pytest.mark.parametrize("loss", ["hamming", "f1"])
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("loss", ALL)
+def test_a_cost_is_shortened_as_far_as_nothing_changes(problems, loss, penalty):
+    p, _, page = problems
+    costs = [0.0, 0.1, 1 / 3, 0.123456789012345, *abstain.risk_profile(p, loss).path().break_points[1:40:9].tolist()]
+    found = page.evaluate(
+        """async ([loss, penalty, costs]) => {
+            const problem = await (await Abstain.open(document)).problem(loss);
+            return costs.map((cost) => problem.shorten(penalty, cost));
+        }""",
+        [loss, penalty, costs],
+    )
+    assert found[:2] == [0.0, 0.1]
+    assert any(len(repr(short)) < len(repr(cost)) for short, cost in zip(found, costs, strict=True))
+    for short, cost in zip(found, costs, strict=True):
+        assert len(repr(short)) <= len(repr(cost))
+        before, after = (abstain.decide(p, loss, PENALTIES[penalty](c)) for c in (cost, short))
+        np.testing.assert_array_equal(before.codes, after.codes)
+
+
+def test_at_the_price_of_a_review_the_expected_bill_is_least(problems):
+    _, _, page = problems
+    bills = page.evaluate(
+        """async () => {
+            const dataset = await Abstain.open(document);
+            const problem = await dataset.problem("hamming", {falseNegative: 12, falsePositive: 1});
+            const bill = (of) => 0.4 * of.reviewed + 12 * of.expectedMissed + of.expectedFalseAlarms;
+            const curves = await Promise.all(["linear", "concave"].map((penalty) => problem.curve(penalty)));
+            return [bill(problem.point("linear", 0.4)), ...curves.flat().map(bill)];
+        }"""
+    )
+    assert bills[0] <= min(bills) + 1e-9
+    assert max(bills) > 1.4 * bills[0]  # it matters
+
+
+def test_curves_that_nobody_wants_any_more_end(problems):
+    _, _, page = problems
+    curves = page.evaluate(
+        """async () => {
+            const problem = await (await Abstain.open(document)).problem("subset");
+            const now = performance.now.bind(performance);
+            let time = 0;
+            performance.now = () => (time += 100); // each point takes longer than a slice
+            const ended = await problem.curve("linear", () => false);
+            performance.now = now;
+            return [ended, (await problem.curve("linear")).length];
+        }"""
+    )
+    assert curves == [None, 101]
+
+
+@pytest.mark.parametrize(("loss", "missed"), [("hamming", 1), ("hamming", 12), ("f1", 1)])
 @pytest.mark.parametrize("which", [1, 2], ids=["expected", "seen"])
-def test_a_cost_for_an_error_rate(problems, loss, which):
+def test_a_cost_for_an_error_rate(problems, loss, missed, which):
     page = problems[which]
     rates = [0.0, 0.01, 0.05, 0.1, 0.2, 1.0]
     found = page.evaluate(
-        """async ([loss, rates]) => {
+        """async ([loss, missed, rates]) => {
             const dataset = await Abstain.open(document);
-            const problem = await dataset.problem(loss);
+            const problem = await dataset.problem(loss, {falseNegative: missed, falsePositive: 1});
             const rateAt = (cost) => {
                 const {wrong, expectedWrong, answered} = problem.setting("linear", cost);
                 return answered === 0 ? 0 : (wrong ?? expectedWrong) / answered;
@@ -201,12 +288,12 @@ def test_a_cost_for_an_error_rate(problems, loss, which):
             const before = find();
             const curve = await problem.curve("linear");
             const costs = find();
-            const {largestCost} = dataset.losses.find(({name}) => name === loss);
+            const {largestCost} = problem;
             const beyond = costs.map((cost) => rateAt(cost * 1.00001));
             const atCosts = curve.map(({cost}) => rateAt(cost));
             return {before: before.map(rateAt), after: costs.map(rateAt), costs, largestCost, beyond, atCosts};
         }""",
-        [loss, rates],
+        [loss, missed, rates],
     )
     reachable = min(found["atCosts"])
     for k, rate in enumerate(rates):
@@ -470,6 +557,7 @@ def test_the_largest_cost_is_round_but_not_too_small(value, cost):
         ({"review": -1.0}, InvalidPenalty, "review is -1.0"),
         ({"false_negative": float("nan")}, InvalidPenalty, "false_negative is nan"),
         ({"false_positive": "1"}, InvalidPenalty, "false_positive is '1'"),
+        ({"false_positive": 1e13}, InvalidPenalty, "a price is a number from 0 to 1e"),
         ({"max_entries": 0}, ValueError, "max_entries is 0"),
         ({"path": "nowhere/report.html"}, FileNotFoundError, "there is no folder 'nowhere'"),
     ],
@@ -554,7 +642,8 @@ def test_the_command_writes_a_page(files):
     assert result.exit_code == 0, result.output
     page = (files / "report.html").read_text(encoding="utf-8")
     size = (files / "report.html").stat().st_size / 1e6
-    assert result.output == f"3 instances × 2 labels, {size:.1f} MB: {(files / 'report.html').resolve()}\n"
+    assert result.stdout == f"3 instances × 2 labels, {size:.1f} MB: {(files / 'report.html').resolve()}\n"
+    assert result.stderr == "2 of 3 rows have no picture in pictures\n"
     facts = facts_of(page)
     assert (facts["title"], facts["labels"]) == ("Beaches", ["sky", "sea"])
     assert [loss["name"] for loss in facts["losses"]] == ["f1", "rank", "subset"]
@@ -570,6 +659,8 @@ def test_the_command_draws_a_sample(files):
     assert "3 instances × 2 labels (2 rows drawn at random), " in result.output
     facts = facts_of((files / "report.html").read_text(encoding="utf-8"))
     assert (facts["nInstances"], facts["nTotal"], facts["hasTruth"]) == (2, 3, False)
+    one = CliRunner().invoke(command, ["p.csv", "-o", "report.html", "--max-entries", "2"])
+    assert "3 instances × 2 labels (1 row drawn at random), " in one.output
 
 
 def test_texts_of_a_parquet_column(files):
@@ -599,7 +690,6 @@ def test_texts_of_a_parquet_column(files):
         (["p.csv", "--texts", "short.csv", "--text-column", "sky"], "short.csv: there are 2 texts for 3 rows"),
         (["p.csv", "--texts", "y.csv"], "y.csv: there is no column 'text'; there are 'id', 'sky', 'sea'"),
         (["p.csv", "--images", "."], ".: there is no picture called as a row is, such as 'a.png'"),
-        (["p.csv", "--review", "nan"], "review is nan; a price is a finite number ≥ 0"),
     ],
 )
 def test_mistakes_are_explained_in_a_line(files, arguments, message):
@@ -617,7 +707,9 @@ def test_mistakes_are_explained_in_a_line(files, arguments, message):
         (["nowhere.csv"], "File 'nowhere.csv' does not exist."),
         (["p.csv", "-o", "report.docx"], "'report.docx' does not end in .html"),
         (["p.csv", "-o", "nowhere/report.html"], "there is no folder 'nowhere'"),
-        (["p.csv", "--review", "-1"], "-1.0 is not in the range x>=0"),
+        (["p.csv", "--review", "-1"], "'--review': -1.0 is not in the range x>=0"),
+        (["p.csv", "--missed", "nan"], "'--missed': nan is not a price; expected a number from 0 to 1e+12"),
+        (["p.csv", "--wrong", "inf"], "'--wrong': inf is not a price"),
         (["p.csv", "--text-column", "plot"], "there is no file of texts to look it up in"),
     ],
 )

@@ -41,7 +41,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     kinds: dict[str, dict[str, Any]] = {
         "plain": {"losses": ("hamming", "f1", "rank")},
         "blind": {"losses": ("hamming",), "truth": False},
-        "priced": {"losses": ("hamming",), "review": 0.4, "false_negative": 12, "false_positive": 1},
+        "priced": {"losses": ("hamming", "f1"), "review": 0.4, "false_negative": 12, "false_positive": 1},
+        "overconfident": {"losses": ("hamming",), "change": lambda p: np.where(p > 0.5, 1.0, p)},
         "texts": {"losses": ("hamming",), "texts": [f"text number {i} <b>of many</b>" for i in range(N)]},
         "one label": {"losses": ("hamming", "rank"), "shape": (30, 1)},
         "one instance": {"losses": ("hamming", "f1"), "shape": (1, 5)},
@@ -53,6 +54,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         if not path.exists():
             options = dict(kinds[kind])
             p, truth = example(*options.pop("shape", (N, M)))
+            p = options.pop("change", lambda same: same)(p)
             y_true = truth if options.pop("truth", True) else None
             report(named(p), y_true, path=path, title=f"A {kind} report", **options)
         return path
@@ -226,12 +228,66 @@ def test_a_budget_is_kept_and_an_error_target_is_met(shared: Any) -> None:
 
 
 def test_code_gives_the_same_decisions(shared: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    page = shared("plain", "loss=f1&penalty=concave&share=0.2")
     p, truth = example()
-    exec(page.text_content("#code"), {"probabilities": p, "truth": truth})
+    for kind, fragment in (
+        ("plain", "loss=f1&penalty=concave&share=0.2"),
+        ("plain", "loss=rank&cost=0.3"),
+        ("priced", "share=0.1"),
+        ("priced", "cost=0.4&missed=0.3"),
+    ):
+        page = shared(kind, fragment)
+        code = page.text_content("#code")
+        assert code.isascii() or "×" in code
+        exec(code, {"probabilities": p, "truth": truth})
+        printed = [float(line) for line in capsys.readouterr().out.split()]
+        said = [float(words) for words in re.findall(r"  # [a-z ]+: (.*)", code)]
+        assert said == pytest.approx(printed, rel=1e-5)
+        assert figure(page, "share") == pytest.approx(100 * printed[0], abs=0.051)
+        assert figure(page, "expected") == pytest.approx(printed[1], rel=6e-3)
+        assert figure(page, "realised") == pytest.approx(printed[2], rel=6e-3)
+        if "rank" not in fragment:
+            assert value(page, "error-field") == pytest.approx(100 * printed[3], rel=1e-3)
+    assert "loss = abstain.Hamming(false_negative=0.3, false_positive=1.0)\n" in code
+    assert 'loss = "hamming"\n' in shared("plain").text_content("#code")
+
+
+def test_code_reads_tables_and_runs_on_its_own(shared: Any, tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    page = shared("priced", "share=0.07")
+    p, truth = example()
+    named(p).to_parquet(tmp_path / "probabilities.parquet")
+    named(truth).to_parquet(tmp_path / "labels.parquet")
+    monkeypatch.chdir(tmp_path)
+    exec(re.sub(r"^# (probabilities|truth) =", r"\1 =", page.text_content("#code"), flags=re.MULTILINE), {})
     printed = [float(line) for line in capsys.readouterr().out.split()]
     assert figure(page, "share") == pytest.approx(100 * printed[0], abs=0.051)
-    assert value(page, "error-field") == pytest.approx(100 * printed[1], rel=1e-3)
+
+
+def test_numbers_in_code_and_address_are_short(shared: Any) -> None:
+    page = shared("plain")
+    set_field(page, "error-field", 5.1)
+    wait_for(page, "location.hash.includes('error=0.051')")
+    assert re.search(r"error=0\.051(&|$)", page.url)
+    cost = re.search(r"Linear\((.*?)\)", page.text_content("#code"))
+    assert len(cost.group(1)) <= 12
+    page.locator("#cost-curve").scroll_into_view_if_needed()
+    box = page.locator("#cost-curve .nsewdrag").first.bounding_box()
+    page.mouse.move(box["x"] + 0.37 * box["width"], box["y"] + 0.5 * box["height"])
+    page.wait_for_timeout(120)
+    page.mouse.click(box["x"] + 0.37 * box["width"], box["y"] + 0.5 * box["height"])
+    settle(page)
+    wait_for(page, "location.hash.includes('cost=')")
+    assert len(re.search(r"cost=([^&]*)", page.url).group(1)) <= 9
+
+
+def test_headline_adds_up(shared: Any) -> None:
+    page = shared("plain")
+    shares = [0.0004, 0.0097, 0.0645, 0.1995, 0.3335, 0.5, 0.74995, 0.9994, 0.9996]
+    for first, second in page.evaluate("(shares) => shares.map((share) => Format.parts(share))", shares):
+        assert number(first) + number(second) == pytest.approx(100, abs=1e-9), (first, second)
+    for share in (0.25, 6.45, 33.35):
+        set_field(page, "share-field", share)
+        words = page.text_content("#headline").replace("\u202f", "")
+        assert sum(float(found) for found in re.findall(r"([\d.]+)%", words)) == pytest.approx(100, abs=1e-9)
 
 
 def test_nothing_and_everything_reviewed_read_well(shared: Any) -> None:
@@ -451,23 +507,216 @@ def test_a_mistyped_address_is_no_harm(shared: Any) -> None:
 def test_prices_make_the_bill(shared: Any) -> None:
     p, truth = example()
     page = shared("priced", "cost=0.2")
-    chosen, full = abstain.decide(p, "hamming", 0.2), abstain.decide(p, "hamming", None)
+
+    def decided(penalty: Any, missed: float, wrong: float) -> Any:
+        return abstain.decide(p, abstain.Hamming(missed, wrong), penalty)
 
     def bill(prediction: Any, review: float, missed: float, wrong: float) -> float:
         labels = prediction.labels
         errors = missed * ((labels == 0) & (truth == 1)).sum() + wrong * ((labels == 1) & (truth == 0)).sum()
         return float(review * (labels == -1).sum() + errors)
 
-    assert figure(page, "bill") == pytest.approx(bill(chosen, 0.4, 12, 1), rel=6e-3)
+    assert figure(page, "bill") == pytest.approx(bill(decided(0.2, 12, 1), 0.4, 12, 1), rel=6e-3)
+    assert "where a missed label costs 12 and a wrong one 1" in page.text_content("#cost-hint")
     set_field(page, "price-review", 2)
     set_field(page, "price-missed", 3)
     set_field(page, "price-wrong", 5)
+    assert "where a missed label costs 3 and a wrong one 5" in page.text_content("#cost-hint")
+    chosen, full = decided(0.2, 3, 5), decided(None, 3, 5)
+    assert figure(page, "share") == pytest.approx(100 * abstention_rate(chosen), abs=0.051)
+    assert figure(page, "realised") == pytest.approx(
+        generalized_loss(truth, chosen, abstain.Hamming(3, 5), 0.0), rel=6e-3
+    )
+    assert figure(page, "caught") == pytest.approx(100 * error_capture_rate(truth, chosen, full), abs=0.051)
     assert figure(page, "bill") == pytest.approx(bill(chosen, 2, 3, 5), rel=6e-3)
-    without = number(page.text_content("[data-figure=bill] .quiet"))
+    expected, without, everything = (number(part) for part in remarks(page))
+    assert expected == pytest.approx(
+        2 * chosen.n_abstained.sum() + N * expected_generalized_loss(p, chosen, abstain.Hamming(3, 5), 0.0), rel=6e-3
+    )
     assert without == pytest.approx(bill(full, 2, 3, 5), rel=6e-3)
+    assert everything == 2 * N * M
+    largest = float(page.evaluate("Number(document.querySelector('#cost-slider').max)"))
+    page.fill("#cost-slider", str(largest))
+    settle(page)
+    assert figure(page, "share") == 0  # the slider ends where all is answered at these prices
+    wait_for(page, "location.hash.includes('missed=3') && location.hash.includes('wrong=5')")
+
+
+def remarks(page: Any) -> list[str]:
+    """What is said below the bill: expected, without review, reviewing all."""
+    return re.split(r"[;,]", page.text_content("[data-figure=bill] .quiet"))
+
+
+def test_the_address_keeps_prices_only_if_they_are_not_the_reports(shared: Any, reports: Any, open_page: Open) -> None:
+    page = shared("priced", "cost=0.25")
+    set_field(page, "price-missed", 12)
+    set_field(page, "price-wrong", 2.5)
+    wait_for(page, "location.hash.includes('wrong=2.5')")
+    assert "missed" not in page.url
+    page.fill("#price-review", "")
+    wait_for(page, "location.hash.includes('review=&') || location.hash.endsWith('review=')")
+    shown = [page.text_content(part) for part in PARTS]
+    again = ready(open_page(reports("priced"), fragment=page.url.partition("#")[2]))
+    assert [again.text_content(part) for part in PARTS] == shown
+
+
+@pytest.mark.parametrize("prices", ["missed=0&wrong=1", "missed=1&wrong=0", "missed=0&wrong=0"])
+def test_errors_may_cost_nothing(prices: str, shared: Any) -> None:
+    page = shared("priced", f"share=0.1&{prices}")
+    assert "Nobody reviews anything" in page.text_content("#headline")
     page.click("#cheapest")
     settle(page)
-    assert figure(page, "bill") <= min(without, 2 * N * M)
+    assert figure(page, "expected") == 0
+    assert "NaN" not in page.inner_text("body")
+
+
+def test_the_cheapest_setting_of_the_hamming_loss_is_the_price_of_a_review(shared: Any) -> None:
+    p, _ = example()
+    page = shared("priced", "cost=1.5&penalty=concave")
+    note = page.text_content("#cheapest-note")
+    page.click("#cheapest")
+    settle(page)
+    assert (page.input_value("#penalty"), value(page, "cost-field")) == ("linear", 0.4)
+    assert page.text_content("#cheapest-note").startswith("This is the cheapest setting")
+    chosen = abstain.decide(p, abstain.Hamming(12, 1), 0.4)
+    assert figure(page, "share") == pytest.approx(100 * abstention_rate(chosen), abs=0.051)
+    expected = 0.4 * chosen.n_abstained.sum() + N * expected_generalized_loss(p, chosen, abstain.Hamming(12, 1), 0.0)
+    assert number(note.partition("less than its")[2]) == pytest.approx(expected, rel=6e-3)
+    assert number(note.partition("it comes to")[2]) == figure(page, "bill")
+    assert number(remarks(page)[0]) == number(note.partition("less than its")[2])
+
+
+def test_a_setting_that_happens_to_cost_less_is_not_denied(shared: Any) -> None:
+    page = shared("priced", "cost=0.4")
+    best = figure(page, "bill")
+    for k in range(1, 60):
+        set_field(page, "cost-field", 0.2 + 0.01 * k)
+        here, note = figure(page, "bill"), page.text_content("#cheapest-note")
+        assert ("the current one comes to" in note) == (here < best) or here == best
+        assert number(remarks(page)[0]) >= number(note.partition("less than its")[2])
+
+
+def test_the_cheapest_setting_of_other_losses_is_looked_for(shared: Any) -> None:
+    page = shared("priced", "loss=f1&share=0.3")
+    assert "F1 decides by its own measure" in page.text_content("#price-meaning")
+    assert "do not depend on the prices" in page.text_content("[data-figure=bill] .quiet")
+    for fragment in ("cost=0.3", "cost=0.02", "share=0.3", "error=0.05"):
+        page = shared("priced", f"loss=f1&{fragment}")
+        wait_for(page, "!document.querySelector('#cheapest').disabled")
+        before = figure(page, "bill")
+        note = page.text_content("#cheapest-note")
+        page.click("#cheapest")
+        settle(page)
+        assert figure(page, "bill") <= before
+        assert "on these 240 instances; expect a little more on new ones" in note.replace("\xa0", " ")
+        assert number(re.split("least found|than this one", note)[1]) == figure(page, "bill")
+        assert "No setting of this penalty" in page.text_content("#cheapest-note")
+    decided = page.text_content("#code")
+    set_field(page, "price-missed", 2)
+    assert page.text_content("#code") == decided
+
+
+def test_what_the_reader_finds_cheaper_is_the_cheapest(shared: Any) -> None:
+    page = shared("priced", "loss=f1&penalty=concave&cost=0.3")
+    wait_for(page, "!document.querySelector('#cheapest').disabled")
+    looked_for = number(page.text_content("#cheapest-note").partition("least found")[2])
+    cost, bill = page.evaluate(
+        """async () => {
+            const problem = await (await Abstain.open(document)).problem("f1");
+            const prices = {review: 0.4, missed: 12, wrong: 1};
+            const bills = Array.from({length: 3000}, (_, k) => [k / 20000,
+                Figures.billOf(prices, problem.point("concave", k / 20000)).realized]);
+            return bills.reduce((best, other) => (other[1] < best[1] ? other : best));
+        }"""
+    )
+    assert bill < looked_for  # the search is no proof
+    set_field(page, "cost-field", cost)
+    assert "No setting of this penalty" in page.text_content("#cheapest-note")
+    set_field(page, "cost-field", 0.3)
+    page.click("#cheapest")
+    settle(page)
+    assert figure(page, "bill") == pytest.approx(bill, rel=6e-3)
+    assert value(page, "cost-field") == pytest.approx(cost)
+
+
+@pytest.mark.parametrize("loss", ["hamming", "f1"])
+def test_without_a_price_of_a_review_there_is_no_bill(loss: str, shared: Any) -> None:
+    page = shared("plain", f"loss={loss}&cost=0.1")
+    for cost in (0.1, 0.2):
+        set_field(page, "cost-field", cost)
+        assert page.text_content("[data-figure=bill] .value") == "–"
+        assert page.text_content("[data-figure=bill] .quiet") == "say what a review costs"
+        assert "prices" not in page.text_content("#summary")
+        assert page.locator("#cheapest").is_disabled()
+    set_field(page, "price-review", 0.2)
+    assert figure(page, "bill") > 0
+    assert "At these prices" in page.text_content("#summary")
+    page.fill("#price-review", "")
+    settle(page)
+    assert page.text_content("[data-figure=bill] .value") == "–"
+
+
+@pytest.mark.parametrize(
+    ("field", "entry", "message"),
+    [
+        ("share-field", "150", "Share reviewed: expected a number from 0 to 100"),
+        ("error-field", "-3", "Errors in answers: expected a number from 0 to 100"),
+        ("cost-field", "-0.5", "Cost of asking: expected a number from 0 to"),
+        ("price-missed", "1e300", "A missed label: expected a number from 0 to"),
+        ("price-review", "-1", "One review: expected a number from 0 to"),
+    ],
+)
+def test_entries_that_are_refused_say_why(field: str, entry: str, message: str, shared: Any) -> None:
+    page = shared("priced", "cost=0.25")
+    before = page.text_content("#headline"), value(page, field)
+    near = "#price-mistake" if field.startswith("price") else f"#{field.replace('field', 'mistake')}"
+    page.focus(f"#{field}")
+    page.keyboard.press("Control+A")
+    page.keyboard.type(entry)
+    settle(page)
+    assert page.text_content(near).startswith(message)
+    assert page.get_attribute(near, "aria-live") == "polite"
+    assert page.get_attribute(f"#{field}", "aria-invalid") == "true"
+    page.keyboard.press("Tab")
+    settle(page)
+    assert page.text_content(near).endswith("it stays as it was.")
+    assert page.locator(near).is_visible()
+    assert (page.text_content("#headline"), value(page, field)) == before  # "1" was a share, on the way to "150"
+    page.focus("#cost-slider")
+    page.keyboard.press("ArrowRight")
+    settle(page)
+    assert page.text_content(near) == ""
+
+
+def test_what_is_no_number_is_replaced_and_said(shared: Any) -> None:
+    page = shared("priced", "cost=0.25")
+    for keys in ("-", "Backspace"):
+        page.focus("#price-missed")
+        page.keyboard.press("Control+A")
+        page.keyboard.press(keys)
+        assert page.text_content("#price-mistake") == ""  # it may become a number
+        page.keyboard.press("Enter")
+        settle(page)
+        assert "it stays as it was" in page.text_content("#price-mistake")
+        assert value(page, "price-missed") == 12
+
+
+def test_an_error_out_of_reach_says_what_is_reached(shared: Any) -> None:
+    p, truth = example()
+    page = shared("overconfident", "error=0.01")
+    left = answered_error_rate(truth, abstain.decide(np.where(p > 0.5, 1.0, p), "hamming", 0.0))
+    assert left > 0.01
+    hint = page.text_content("#error-hint")
+    assert hint.startswith("not within reach")
+    assert number(hint.partition("comes to")[2]) == pytest.approx(100 * left, abs=0.051)
+    assert value(page, "error-field") == 1
+
+
+def test_expected_and_realised_are_told_apart(shared: Any) -> None:
+    page = shared("plain")
+    assert "as the probabilities promise" in page.text_content("[data-figure=expected]")
+    assert "as the truth says" in page.text_content("[data-figure=realised]")
+    assert page.evaluate("getComputedStyle(document.querySelector('.chip .remark')).whiteSpace") == "nowrap"
 
 
 def luminance(rgb: str) -> float:

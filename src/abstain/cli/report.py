@@ -2,13 +2,28 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from abstain.cli.mistakes import explained
 
+LARGEST_PRICE = 1e12  # as in abstain.reporting, which takes too long to import for --help
 existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
-price = click.FloatRange(min=0)
+
+
+class Price(click.FloatRange):
+    """A finite number ≥ 0: to a range alone, nan is as good as any."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or what is wrong with it."""
+        number = super().convert(value, param, ctx)
+        if not number <= LARGEST_PRICE:
+            self.fail(f"{number} is not a price; expected a number from 0 to {LARGEST_PRICE:g}", param, ctx)
+        return number
+
+
+price = Price(min=0)
 
 
 @click.command()
@@ -41,7 +56,7 @@ price = click.FloatRange(min=0)
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder with a picture for each row, called as the row is (or 0.png, 1.png, …).",
 )
-@click.option("--review", type=price, help="What a review of one label costs. [default: the cost the reader tries]")
+@click.option("--review", type=price, help="What a review of one label costs. Without it there is no bill.")
 @click.option("--missed", type=price, default=1.0, show_default=True, help="What a missed label costs.")
 @click.option("--wrong", type=price, default=1.0, show_default=True, help="What a wrongly given label costs.")
 @click.option(
@@ -93,6 +108,7 @@ def report(
         from abstain.reporting.companions import find_pictures, read_texts
 
         table = read_table(probabilities)
+        pictures = None if images is None else find_pictures(images, table)
         try:
             library(
                 table,
@@ -101,7 +117,7 @@ def report(
                 losses=[name.strip() for part in losses for name in part.split(",") if name.strip()],
                 title=title,
                 texts=None if texts is None else read_texts(texts, table, text_column),
-                images=None if images is None else find_pictures(images, table),
+                images=pictures,
                 review=review,
                 false_negative=missed,
                 false_positive=wrong,
@@ -114,6 +130,15 @@ def report(
             raise InvalidLabels(f"{truth}: {reason}") from reason
     n, m = table.shape
     shown = max(1, max_entries // m)
-    sampled = f" ({shown} rows drawn at random)" if shown < n else ""
+    sampled = f" ({_plural(shown, 'row')} drawn at random)" if shown < n else ""
     size = output.stat().st_size / 1e6
-    click.echo(f"{n} instances × {m} labels{sampled}, {size:.1f} MB: {output.resolve()}")
+    click.echo(f"{_plural(n, 'instance')} × {_plural(m, 'label')}{sampled}, {size:.1f} MB: {output.resolve()}")
+    missing = 0 if pictures is None else pictures.count(None)
+    if missing:
+        click.echo(
+            f"{missing} of {_plural(n, 'row')} {'has' if missing == 1 else 'have'} no picture in {images}", err=True
+        )
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"

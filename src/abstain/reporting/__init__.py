@@ -50,8 +50,9 @@ def report(
     images : array of shape (n, h, w) or (n, h, w, 3), or n paths, optional
         A picture to show with each row. Large ones are shrunk.
     review, false_negative, false_positive : float ≥ 0
-        What a review, a missed label and a wrongly given one cost in the bill; the reader can change them. Without
-        `review` it is the cost that the reader tries.
+        What a review, a missed label and a wrongly given one cost; the reader can change them. The last two are the
+        costs of the Hamming loss, ``Hamming(false_negative, false_positive)``; all three make the bill, whatever the
+        loss. Without `review` there is no bill.
     max_entries : int, default=1_000_000
         With more probabilities than that, rows are drawn at random, and the page says so.
     random_state : int, default=0

@@ -15,7 +15,7 @@ from abstain.alignment import truth_beside
 from abstain.calibration.diagnostics import ReliabilityCurve, reliability_curve
 from abstain.errors import InvalidDataset, InvalidLoss, InvalidPenalty, InvalidProbabilities
 from abstain.kernels.choice import TIE
-from abstain.losses import LOSSES, Loss
+from abstain.losses import LOSSES, Hamming, Loss
 from abstain.losses.base import BlockProfile
 from abstain.matrix import Axes, dense
 from abstain.penalties import Concave
@@ -27,6 +27,7 @@ from abstain.threads import for_each
 TITLES = {"hamming": "Hamming", "rank": "Rank", "f1": "F1", "jaccard": "Jaccard", "subset": "Subset 0/1"}
 PENALTIES = {"linear": "Linear", "concave": "Concave"}
 EMBEDDED = "f1", "jaccard"  # profiles that take long; the page computes the others itself
+LARGEST_PRICE = 1e12
 SMALLEST_COST = 0.01  # a slider needs a right end, even where nothing is ever left open
 
 
@@ -40,7 +41,10 @@ class Contents:
 
 @dataclass(frozen=True)
 class Prices:
-    """What things cost in the bill, unless the reader says otherwise; without a price of a review, the cost it is."""
+    """What things cost, unless the reader says otherwise. Without a price of a review there is no bill.
+
+    What errors cost is the Hamming loss; other losses only have a bill of it.
+    """
 
     review: float | None = None
     false_negative: float = 1.0
@@ -50,8 +54,13 @@ class Prices:
         for name, price in vars(self).items():
             if price is None and name == "review":
                 continue
-            if isinstance(price, bool) or not isinstance(price, Real) or not 0 <= float(price) < np.inf:
-                raise InvalidPenalty(f"{name} is {price!r}; a price is a finite number ≥ 0")
+            if isinstance(price, bool) or not isinstance(price, Real) or not 0 <= float(price) <= LARGEST_PRICE:
+                raise InvalidPenalty(f"{name} is {price!r}; a price is a number from 0 to {LARGEST_PRICE:g}")
+
+    @property
+    def hamming(self) -> Hamming:
+        """The Hamming loss at these prices."""
+        return Hamming(float(self.false_negative), float(self.false_positive))
 
     @property
     def facts(self) -> dict[str, float | None]:
@@ -99,7 +108,8 @@ def gather(
     y = None if truth is None else dense(truth[rows]).astype(np.bool_)
     pictures = None if images is None else draw_pictures(images, n, rows)
 
-    described, profiles = _describe_losses(p, names)
+    prices = prices or Prices()
+    described, profiles = _describe_losses(p, {name: _loss(name, prices) for name in names})
     arrays = {"probabilities": pack_numbers(p)} | ({} if y is None else {"truth": pack_bits(y)}) | profiles
     curves = None if y is None else _curves(p, y)
     facts = {
@@ -112,7 +122,7 @@ def gather(
         "hasTruth": y is not None,
         "losses": described,
         "penalties": [{"name": name, "title": words} for name, words in PENALTIES.items()],
-        "prices": (prices or Prices()).facts,
+        "prices": prices.facts,
         "labelFacts": _label_facts(p, y, curves),
         "reliability": curves and {"pooled": _points(curves[0]), "labels": [_points(curve) for curve in curves[1:]]},
         "arrays": {name: kind for name, (kind, _) in arrays.items()},
@@ -185,11 +195,14 @@ def _read_texts(texts: Any, n_rows: int) -> list[str | None]:
     return read
 
 
-def _describe_losses(p: NDArray[np.float64], names: list[str]) -> tuple[list[dict[str, Any]], dict[str, Packed]]:
+def _loss(name: str, prices: Prices) -> Loss:
+    return prices.hamming if name == "hamming" else LOSSES[name]()
+
+
+def _describe_losses(p: NDArray[np.float64], losses: dict[str, Loss]) -> tuple[list[dict[str, Any]], dict[str, Packed]]:
     """What the page must know of each loss, and the profiles that it does not compute itself."""
     described, arrays = [], {}
-    for name in names:
-        loss = LOSSES[name]()
+    for name, loss in losses.items():
         profile = _profile(p, loss)
         cost = largest_cost(profile.values)
         described.append({"name": name, "title": TITLES[name], "unit": loss.unit, "largestCost": cost})

@@ -33,6 +33,7 @@ VIEW = (
     "instance.js",
     "instances.js",
     "recipe.js",
+    "entry.js",
     "controls.js",
     "main.js",
 )

@@ -5,9 +5,9 @@
  * labels; the truth is 0 throughout where it is not known, and what depends on it is then nobody's business.
  */
 Abstain.answers = (() => {
-  /** ℓ of one instance, given how many labels are rightly 1, wrongly 1, wrongly 0, and answered at all; 0/0 is 1. */
+  /** ℓ of one instance, given how many labels are rightly 1, wrongly 1 and wrongly 0, and what these cost; 0/0 is 1. */
   const REALIZED = {
-    hamming: (hits, extra, missed) => extra + missed,
+    hamming: (hits, extra, missed, costs) => costs.falseNegative * missed + costs.falsePositive * extra,
     subset: (hits, extra, missed) => (extra + missed > 0 ? 1 : 0),
     f1: (hits, extra, missed) => (extra + missed > 0 ? 1 - hits / (0.5 * (hits + extra) + 0.5 * (hits + missed)) : 0),
     jaccard: (hits, extra, missed) => (extra + missed > 0 ? 1 - hits / (hits + extra + missed) : 0),
@@ -19,9 +19,10 @@ Abstain.answers = (() => {
 
   // The loops below keep their sums in local variables and, where labels differ, do without branches: both are slow.
 
-  /** Hamming and subset 0/1: the first ones of the order are answered, each with what is more likely; ½ is 0. */
+  /** Hamming and subset 0/1: the first ones of the order are answered, each with what costs less; equal is 0. */
   function answerMostCertain(problem, rows, nAbstained, codes) {
-    const { p, truth, m, realized, wrongWithout } = problem;
+    const { p, truth, m, realized, wrongWithout, costs } = problem;
+    const { falseNegative, falsePositive } = costs;
     const { order, values } = problem.profile;
     const { abstained, wrong } = perLabel(m);
     let [reviewed, expectedLoss, realizedLoss, caught] = [0, 0, 0, 0];
@@ -36,7 +37,7 @@ Abstain.answers = (() => {
         const j = order[row + place];
         const x = p[row + j];
         const relevant = truth[row + j];
-        const yes = x > 1 - x ? 1 : 0;
+        const yes = falseNegative * x > falsePositive * (1 - x) ? 1 : 0;
         const mistake = yes ^ relevant;
         codes[row + j] = yes;
         wrong[j] += mistake;
@@ -54,7 +55,7 @@ Abstain.answers = (() => {
       }
       reviewed += nAbstained[k];
       expectedLoss += values[rows[k] * (m + 1) + nAbstained[k]];
-      realizedLoss += realized(hits, extra, missed);
+      realizedLoss += realized(hits, extra, missed, costs);
       allExtra += extra;
       allMissed += missed;
     }

@@ -8,14 +8,16 @@ const Controls = (() => {
   const PRICES = ["review", "missed", "wrong"];
 
   const UNIT = {
-    hamming: "a wrong label costs 1",
-    rank: "a pair of labels in the wrong order costs 1",
-    f1: "an instance with an F1 of 0 costs 1",
-    jaccard: "an instance with a Jaccard index of 0 costs 1",
-    subset: "an instance with any wrong answer costs 1",
+    hamming: ({ missed, wrong }) => (missed === wrong
+      ? `a wrong label costs ${quantity(wrong)}`
+      : `a missed label costs ${quantity(missed)} and a wrong one ${quantity(wrong)}`),
+    rank: () => "a pair of labels in the wrong order costs 1",
+    f1: () => "an instance with an F1 of 0 costs 1",
+    jaccard: () => "an instance with a Jaccard index of 0 costs 1",
+    subset: () => "an instance with any wrong answer costs 1",
   };
   const LOSS = {
-    hamming: "Each wrong label counts.",
+    hamming: "Each wrong label counts, at its price.",
     rank: "The answer is an order: what is relevant should come first.",
     f1: "What counts is how well the labels answered yes agree with the relevant ones.",
     jaccard: "What counts is the overlap of the labels answered yes with the relevant ones.",
@@ -40,7 +42,6 @@ const Controls = (() => {
     fromSlider: (position) => Number((largest * (position / STEPS) ** 2).toPrecision(3)),
     toField: (cost) => cost,
     fromField: (number) => number,
-    fieldMax: largest,
   });
 
   // Shares are fractions inside and per cent outside.
@@ -53,37 +54,39 @@ const Controls = (() => {
       toSlider: (share) => 100 * share,
       fromSlider: (number) => Number((number / 100).toPrecision(6)),
       toField: (share) => 100 * share,
-      fromField: (number) => number / 100,
-      fieldMax: 100,
+      fromField: (number) => Number((number / 100).toPrecision(12)),
     };
   };
 
   const KNOBS = {
-    cost: { title: "Cost of asking", unit: "" },
-    share: { title: "Share reviewed", unit: "%" },
-    error: { title: "Errors in answers", unit: "%" },
+    cost: { title: "Cost of asking", unit: "", most: Store.most("cost") },
+    share: { title: "Share reviewed", unit: "%", most: 100 },
+    error: { title: "Errors in answers", unit: "%", most: 100 },
   };
 
   function knobRow(name, store, scaleOf) {
-    const { title, unit } = KNOBS[name];
+    const { title, unit, most } = KNOBS[name];
     const slider = make("input", { type: "range", id: `${name}-slider`, min: 0, "aria-describedby": `${name}-hint` });
     const field = make("input", {
-      type: "number", id: `${name}-field`, min: 0, step: "any", inputmode: "decimal",
-      "aria-label": unit ? `${title}, per cent` : title,
+      type: "number", id: `${name}-field`, min: 0, max: most, step: "any", inputmode: "decimal",
+      "aria-label": unit ? `${title}, per cent` : title, "aria-describedby": `${name}-hint ${name}-mistake`,
     });
     const hint = make("p", { class: "hint", id: `${name}-hint` });
+    const mistake = make("p", { class: "mistake", id: `${name}-mistake`, "aria-live": "polite" });
     slider.addEventListener("input", () => {
       store.set({ knob: name, value: scaleOf(name).fromSlider(slider.valueAsNumber), page: 0 });
     });
-    field.addEventListener("input", () => {
-      const number = field.valueAsNumber;
-      if (!Number.isFinite(number) || number < 0) return;
-      store.set({ knob: name, value: scaleOf(name).fromField(number), page: 0 });
+    Entry.watch(field, mistake, {
+      name: title,
+      most,
+      take: (number) => store.set({ knob: name, value: scaleOf(name).fromField(number), page: 0 }),
+      hold: () => ({ knob: store.get().knob, value: store.get().value }),
+      restore: store.set,
     });
     const row = make("div", { class: "knob", id: `${name}-knob` },
       make("label", { for: slider.id }, title),
       make("span", { class: "number" }, field, unit && make("span", { "aria-hidden": "true" }, unit)),
-      slider, hint);
+      slider, mistake, hint);
     return { row, slider, field, hint };
   }
 
@@ -108,29 +111,27 @@ const Controls = (() => {
 
     for (const price of PRICES) {
       const field = byId(`price-${price}`);
-      field.addEventListener("input", () => {
-        const value = field.valueAsNumber;
-        if (Number.isFinite(value) && value >= 0) store.set({ [price]: value });
-        else if (price === "review" && field.value === "") store.set({ review: null });
+      Entry.watch(field, byId("price-mistake"), {
+        name: field.labels[0].textContent,
+        most: Store.most(price),
+        mayBeEmpty: price === "review",
+        take: (value) => store.set({ [price]: value, page: 0 }),
+        hold: () => ({ [price]: store.get()[price] }),
+        restore: store.set,
       });
     }
+    // What was said of one entry is no longer of interest with the next, wherever that is.
+    const mistakes = [...byId("controls").querySelectorAll(".mistake")];
+    byId("controls").addEventListener("input", () => mistakes.forEach((mistake) => setText(mistake, "")), true);
+    byId("controls").addEventListener("focusout", () => store.set({})); // numbers are shown rounded again
 
-    // A field is left alone while it is being typed in: "0." is on its way to "0.05". Numbers are shown rounded.
-    function show(field, value) {
-      const typed = field.valueAsNumber;
-      const isTheSame = Number.isNaN(typed) || Math.abs(typed - value) <= 6e-4 * Math.abs(value);
-      if (document.activeElement !== field || !isTheSame) field.value = value;
-    }
-    byId("controls").addEventListener("focusout", () => store.set({})); // what was not understood is replaced
-
-    function knobs({ state, setting, full }) {
+    function knobs({ state, setting, full, problem }) {
       const known = setting.wrong !== null;
       const rate = (of) => (of.answered === 0 ? 0 : (known ? of.wrong : of.expectedWrong) / of.answered);
-      const largest = dataset.losses.find(({ name }) => name === state.loss).largestCost;
       const isRanking = state.loss === "rank";
       const reached = { cost: setting.cost, share: setting.share, error: isRanking ? 0 : rate(setting) };
       scales = {
-        cost: costScale(largest),
+        cost: costScale(problem.largestCost),
         share: percentScale(1),
         error: percentScale(isRanking ? 1 : Math.max(rate(full), 0.001)),
       };
@@ -141,26 +142,36 @@ const Controls = (() => {
         const value = state.knob === name ? state.value : reached[name];
         if (slider.max !== String(scale.max)) slider.max = scale.max;
         if (slider.step !== "any" && slider.step !== String(scale.step)) slider.step = scale.step;
-        field.max = scale.fieldMax;
         slider.value = scale.toSlider(value);
         slider.style.setProperty("--filled", `${100 * slider.valueAsNumber / scale.max}%`);
         slider.setAttribute("aria-valuetext", name === "cost" ? quantity(value) : percent(value));
-        show(field, String(Number(scale.toField(value).toPrecision(4))));
+        Entry.show(field, String(Number(scale.toField(value).toPrecision(4))));
         rows[name].row.classList.toggle("leads", state.knob === name);
       }
       return reached;
     }
 
     function hints({ state }, reached) {
-      setText(rows.cost.hint, `for one label, where ${UNIT[state.loss]}`);
+      setText(rows.cost.hint, `for one label, where ${UNIT[state.loss](state)}`);
       setText(rows.share.hint, state.knob === "share" && reached.share < state.value - 0.0005
         ? `at most this; it comes to ${percent(reached.share)}` : "the budget: at most this goes to a person");
       const target = state.knob === "error" ? state.value : reached.error;
       let note = dataset.hasTruth ? "the target: at most this much is wrong" : "expected, from the probabilities";
       const comesTo = percent(reached.error);
-      if (reached.error > target + 1e-9) note = `not within reach: ${comesTo} is what is left at a cost of 0`;
+      const isMissed = reached.error > target + 1e-9;
+      if (isMissed) note = `not within reach: at a cost of 0 it still comes to ${comesTo}`;
       else if (reached.error < target - 0.0005) note = `at most this; it comes to ${comesTo}`;
+      rows.error.hint.classList.toggle("warning", isMissed);
       setText(rows.error.hint, note);
+    }
+
+    function prices({ state }) {
+      byId("prices").hidden = state.loss === "rank";
+      for (const price of PRICES) Entry.show(byId(`price-${price}`), state[price] === null ? "" : String(state[price]));
+      const { title } = dataset.losses.find(({ name }) => name === state.loss);
+      setText(byId("price-meaning"), state.loss === "hamming"
+        ? "What a missed label and a wrong one cost decides what is answered, and how."
+        : `They only make the bill: ${title} decides by its own measure, whatever they are.`);
     }
 
     function render(view) {
@@ -170,9 +181,7 @@ const Controls = (() => {
       byId("penalty").value = state.penalty;
       setText(byId("meaning"), `${LOSS[state.loss]} ${PENALTY[state.penalty]}`);
       hints(view, knobs(view));
-      byId("prices").hidden = state.loss === "rank";
-      for (const price of PRICES) show(byId(`price-${price}`), state[price] === null ? "" : String(state[price]));
-      byId("price-review").placeholder = quantity(Figures.reviewPrice(state, setting.cost));
+      prices(view);
     }
 
     return { render };

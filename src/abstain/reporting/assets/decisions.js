@@ -10,6 +10,10 @@
   const N_COARSE_COSTS = 15; // enough to look for an error rate before the curve is there
   const SLICE = 20; // milliseconds of work before the page may answer its reader
   const DIGITS = 10; // of a cost that keeps to a share
+  const FEWEST_DIGITS = 3; // of a cost that people read
+  const ROWS_AT_ONCE = 512; // compared before looking whether to go on
+  const KEPT_PRICES = 3; // as many pairs of prices are remembered; each takes 20 bytes for a probability
+  const SMALLEST_COST = 0.01; // a slider needs a right end, even where nothing is ever left open
   const PRECISION = 1e-6; // of a cost that keeps to an error rate
 
   const PENALTIES = {
@@ -144,14 +148,28 @@
       errorRate: errorRate(facts),
       caughtShare: facts.wrongWithout ? facts.caught / facts.wrongWithout : null,
       reviewed: facts.reviewed,
-      missed: facts.missed ?? facts.expectedMissed,
-      falseAlarms: facts.falseAlarms ?? facts.expectedFalseAlarms,
+      missed: facts.missed,
+      falseAlarms: facts.falseAlarms,
+      expectedMissed: facts.expectedMissed,
+      expectedFalseAlarms: facts.expectedFalseAlarms,
     };
   }
 
-  /** Costs from 0 to the largest; most of what changes does so at small ones. */
+  /** Costs from 0 to the largest, of few digits; most of what changes does so at small ones. */
   function spreadCosts(largest, length) {
-    return Array.from({ length }, (_, k) => largest * (k / (length - 1)) ** 2);
+    return Array.from({ length }, (_, k) => Number((largest * (k / (length - 1)) ** 2).toPrecision(6)));
+  }
+
+  /** Where all is answered under any penalty, rounded up; the same as `largest_cost` in contents.py. */
+  function findLargestCost({ n, m, profile: { values } }) {
+    const unit = bind("concave", 1, m);
+    let saved = 0;
+    for (let first = 0; first < n * (m + 1); first += m + 1) {
+      for (let a = 1; a <= m; a++) saved = Math.max(saved, (values[first] - values[first + a]) / unit[a]);
+    }
+    if (saved <= TIE) return SMALLEST_COST;
+    const step = Number(`1e${Math.floor(Math.log10(saved)) - 1}`);
+    return Number((Math.ceil((saved / step) * (1 - TIE / 8)) * step).toPrecision(3));
   }
 
   /** The next number ≥ x with few digits. */
@@ -180,6 +198,11 @@
       this.#largestCost = largestCost;
     }
 
+    /** From this cost on all is answered; it is round. */
+    get largestCost() {
+      return this.#largestCost;
+    }
+
     /** What is answered at this cost, what is left open, and what that means. */
     setting(penalty, cost) {
       if (this.#last?.penalty === penalty && this.#last.cost === cost) return this.#last;
@@ -191,7 +214,10 @@
       return this.#last;
     }
 
-    /** Points for costs from 0 to the largest, computed little by little; onProgress hears what share is done. */
+    /**
+     * Points for costs from 0 to the largest, computed little by little. onProgress hears what share is done; if it
+     * answers false, nobody wants them any more, and they are null.
+     */
     curve(penalty, onProgress) {
       if (!this.#curves.has(penalty)) this.#curves.set(penalty, this.#trace(penalty, onProgress));
       return this.#curves.get(penalty);
@@ -202,10 +228,13 @@
       const points = [];
       let since = performance.now();
       for (const cost of costs) {
-        points.push(this.#point(penalty, cost));
+        points.push(this.point(penalty, cost));
         if (performance.now() - since > SLICE) {
-          onProgress?.(points.length / costs.length);
           await pause();
+          if (onProgress?.(points.length / costs.length) === false) {
+            this.#curves.delete(penalty);
+            return null;
+          }
           since = performance.now();
         }
       }
@@ -213,7 +242,8 @@
       return points;
     }
 
-    #point(penalty, cost) {
+    /** A point of the curve: the sums of a setting, without its answers. */
+    point(penalty, cost) {
       const { rows } = this.#inner;
       return pointOf(cost, describe(this.#inner, this.#tally(rows, countAbstained(this.#inner, penalty, cost, rows))));
     }
@@ -240,11 +270,29 @@
       return roundUp(narrow(this.#inner, penalty, bracket, TIE, weigh, isTooMuch)[1]);
     }
 
+    /** The shortest number near this cost at which all is decided in the same way. */
+    shorten(penalty, cost) {
+      const { rows } = this.#inner;
+      const decidesTheSame = (other) => {
+        for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
+          const some = rows.subarray(from, from + ROWS_AT_ONCE);
+          const [wanted, found] = [cost, other].map((c) => countAbstained(this.#inner, penalty, c, some));
+          if (found.some((count, k) => count !== wanted[k])) return false;
+        }
+        return true;
+      };
+      for (let digits = FEWEST_DIGITS; digits <= DIGITS; digits++) {
+        const short = Number(cost.toPrecision(digits));
+        if (short === cost || decidesTheSame(short)) return short;
+      }
+      return cost;
+    }
+
     /** The greatest cost found at which the answers are wrong at most at this rate; 0 if there is none. */
     costForError(penalty, rate) {
       const known = this.#points.get(penalty);
       const costs = spreadCosts(this.#largestCost, known ? N_CURVE_COSTS : N_COARSE_COSTS);
-      const rateAt = (k) => (known?.[k] ?? this.#point(penalty, costs[k])).errorRate ?? 0;
+      const rateAt = (k) => (known?.[k] ?? this.point(penalty, costs[k])).errorRate ?? 0;
       let last = costs.length - 1;
       while (last >= 0 && rateAt(last) > rate) last--;
       if (last < 0) return 0;
@@ -273,13 +321,32 @@
     }
   }
 
-  async function openProblem(source, { name, unit, largestCost }) {
+  async function openProblem(source, { name, unit, largestCost }, costs) {
     const { p, truth, hasTruth, n, m, rows } = source;
-    const profile = await Abstain.profiles[name](source, name);
-    const inner = { loss: name, unit, p, truth, hasTruth, n, m, rows, profile };
+    const profile = await Abstain.profiles[name](source, costs, name);
+    const inner = { loss: name, unit, costs, p, truth, hasTruth, n, m, rows, profile };
     inner.realized = Abstain.answers.REALIZED[name];
     compareComplete(inner);
-    return new Problem(inner, largestCost);
+    return new Problem(inner, name === "hamming" ? findLargestCost(inner) : largestCost);
+  }
+
+  /** The problems of a data set, each prepared once; of Hamming's, as many as there were prices lately. */
+  function rememberProblems(source, losses) {
+    const unitCosts = { falseNegative: 1, falsePositive: 1 };
+    const problems = new Map();
+    const priced = new Map();
+
+    return (name, { falseNegative, falsePositive }) => {
+      const known = losses.find((loss) => loss.name === name);
+      if (!known) return Promise.reject(new RangeError(`this report has no loss ${JSON.stringify(name)}`));
+      const [kept, costs] = name === "hamming" ? [priced, { falseNegative, falsePositive }] : [problems, unitCosts];
+      const key = `${name} ${costs.falseNegative} ${costs.falsePositive}`;
+      const problem = kept.get(key) ?? openProblem(source, known, costs);
+      kept.delete(key); // the one asked for last stands last
+      kept.set(key, problem);
+      if (priced.size > KEPT_PRICES) priced.delete(priced.keys().next().value);
+      return problem;
+    };
   }
 
   /** The pictures, a line each, cut apart when the first one is looked at. */
@@ -302,15 +369,11 @@
     ]);
     const rows = Int32Array.from({ length: n }, (_, i) => i);
     const source = { p, truth, hasTruth: facts.hasTruth, n, m, rows, read };
-    const problems = new Map();
+    const problemAt = rememberProblems(source, facts.losses);
     const image = lazyImages(document);
 
-    function problem(name) {
-      const known = facts.losses.find((loss) => loss.name === name);
-      if (!known) return Promise.reject(new RangeError(`this report has no loss ${JSON.stringify(name)}`));
-      if (!problems.has(name)) problems.set(name, openProblem(source, known));
-      return problems.get(name);
-    }
+    /** A loss, and for Hamming what its errors cost: { falseNegative, falsePositive }, or else the report's prices. */
+    const problem = (name, prices = facts.prices) => problemAt(name, prices);
 
     return Object.freeze({
       title: facts.title,

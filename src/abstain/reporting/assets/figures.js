@@ -5,22 +5,26 @@ const Figures = (() => {
   const { make, setText } = Elements;
   const { count, percent, quantity, NONE, SPACE } = Format;
 
-  /** What a review costs: as much as the reader says, or else as the cost says where that counts wrong labels. */
-  const reviewPrice = (state, cost) => state.review ?? (state.loss === "hamming" ? cost : null);
-
-  /** What reviews and errors cost at the reader's prices; without a truth, the errors are the expected ones. */
-  function bill({ setting, full, state, dataset }) {
-    const review = reviewPrice(state, setting.cost);
-    if (state.loss === "rank" || review === null) return null;
-    const isExpected = !dataset.hasTruth;
-    const errors = (of) => isExpected
-      ? state.missed * of.expectedMissed + state.wrong * of.expectedFalseAlarms
-      : state.missed * of.missed + state.wrong * of.falseAlarms;
+  /** What the reviews and the errors of a setting cost: expected, and realised if the truth is known, else null. */
+  function billOf({ review, missed, wrong }, { reviewed, ...errors }) {
+    const asked = review * reviewed;
     return {
-      isExpected,
-      here: review * setting.reviewed + errors(setting),
-      nothing: errors(full),
-      everything: review * dataset.nInstances * dataset.nLabels,
+      expected: asked + missed * errors.expectedMissed + wrong * errors.expectedFalseAlarms,
+      realized: errors.missed === null ? null : asked + missed * errors.missed + wrong * errors.falseAlarms,
+    };
+  }
+
+  /** What this setting costs at the reader's prices, and what the extremes do; null if no price of a review is said. */
+  function bill({ setting, full, state, dataset }) {
+    if (state.loss === "rank" || state.review === null) return null;
+    const { expected, realized } = billOf(state, setting);
+    const nothing = billOf(state, full);
+    return {
+      isExpected: realized === null,
+      here: realized ?? expected,
+      expected,
+      nothing: nothing.realized ?? nothing.expected,
+      everything: state.review * dataset.nInstances * dataset.nLabels,
     };
   }
 
@@ -28,11 +32,10 @@ const Figures = (() => {
 
   function losses({ setting, full, dataset }) {
     const expected = quantity(setting.expectedLoss);
-    const cards = [
-      card("expected", "Expected loss", expected, `per instance; ${quantity(full.expectedLoss)} without review`),
-    ];
+    const promised = `per instance, as the probabilities promise; ${quantity(full.expectedLoss)} without review`;
+    const cards = [card("expected", "Expected loss", expected, promised)];
     if (dataset.hasTruth) {
-      const remark = `with the truth; ${quantity(full.realizedLoss)} without review`;
+      const remark = `per instance, as the truth says; ${quantity(full.realizedLoss)} without review`;
       cards.push(card("realised", "Realised loss", quantity(setting.realizedLoss), remark));
     }
     return cards;
@@ -51,10 +54,13 @@ const Figures = (() => {
     ];
   }
 
-  function money({ bill: total }) {
-    if (total === null) return card("bill", "Bill", NONE, "say what a review costs to see it");
+  function money({ bill: total, setting }) {
+    if (total === null) return card("bill", "Bill", NONE, "say what a review costs");
+    const promised = total.isExpected ? "" : `${quantity(total.expected)} expected; `;
     const others = `${quantity(total.nothing)} without review, ${quantity(total.everything)} reviewing all`;
-    return card("bill", total.isExpected ? "Bill, expected" : "Bill", quantity(total.here), others);
+    const aside = setting.loss === "hamming" ? "" : ". The decisions do not depend on the prices";
+    const title = total.isExpected ? "Bill, expected" : "Bill";
+    return card("bill", title, quantity(total.here), `${promised}${others}${aside}`);
   }
 
   function entries(view) {
@@ -77,5 +83,5 @@ const Figures = (() => {
     cards.forEach(({ texts }, i) => texts.forEach((text, j) => setText(place.children[i].children[j], text)));
   }
 
-  return Object.freeze({ bill, reviewPrice, render });
+  return Object.freeze({ bill, billOf, render });
 })();

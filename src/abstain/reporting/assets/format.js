@@ -26,6 +26,15 @@ const Format = (() => {
     return `${value.toFixed(digits)}${SPACE}%`;
   }
 
+  /** A share and the rest as they are written, which add up to 100 %. */
+  function parts(share) {
+    const written = percent(share);
+    if (/[<>–]/.test(written)) return [written, percent(1 - share)];
+    const digits = written.split(SPACE)[0];
+    const decimals = digits.split(".")[1]?.length ?? 0;
+    return [written, `${(100 - Number(digits)).toFixed(decimals)}${SPACE}%`];
+  }
+
   /** Three significant digits, or all digits of whole numbers. */
   function quantity(value) {
     if (!isNumber(value)) return NONE;
@@ -44,5 +53,5 @@ const Format = (() => {
 
   const plural = (value, one, many = `${one}s`) => `${count(value)}\u00a0${value === 1 ? one : many}`;
 
-  return Object.freeze({ NONE, SPACE, count, percent, quantity, python, plural, isNumber });
+  return Object.freeze({ NONE, SPACE, count, percent, parts, quantity, python, plural, isNumber });
 })();

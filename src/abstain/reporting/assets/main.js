@@ -18,8 +18,8 @@
   }
 
   async function costOf(problem, { loss, penalty, knob, value }) {
-    if (knob === "share") return problem.costForShare(penalty, Math.min(value, 1));
-    if (knob === "error" && loss !== "rank") return problem.costForError(penalty, value);
+    if (knob === "share") return problem.shorten(penalty, problem.costForShare(penalty, value));
+    if (knob === "error" && loss !== "rank") return problem.shorten(penalty, problem.costForError(penalty, value));
     return value;
   }
 
@@ -39,13 +39,14 @@
     let curve = { key: "", points: null };
 
     async function decide(state) {
-      const problem = await dataset.problem(state.loss);
-      const key = JSON.stringify([state.loss, state.penalty, state.knob, state.value]);
+      const problem = await dataset.problem(state.loss, { falseNegative: state.missed, falsePositive: state.wrong });
+      // Prices are the costs of Hamming's errors; the other losses have their own.
+      const prices = state.loss === "hamming" ? [state.missed, state.wrong] : [];
+      const fullKey = JSON.stringify([state.loss, state.penalty, ...prices]);
+      const key = JSON.stringify([fullKey, state.knob, state.value]);
       if (decided.key !== key) {
-        const { largestCost } = dataset.losses.find(({ name }) => name === state.loss);
-        const fullKey = `${state.loss} ${state.penalty}`;
         if (decided.fullKey !== fullKey) {
-          Object.assign(decided, { fullKey, full: problem.setting(state.penalty, largestCost) });
+          Object.assign(decided, { fullKey, problem, full: problem.setting(state.penalty, problem.largestCost) });
         }
         const cost = await costOf(problem, state);
         Object.assign(decided, { key, setting: problem.setting(state.penalty, cost) });
@@ -60,9 +61,11 @@
       delete root.dataset.curves;
       const note = byId("curves-note");
       const points = await problem.curve(penalty, (done) => {
+        if (curve.key !== key) return false;
         setText(note, `Computing the curves: ${Math.round(100 * done)} %`);
+        return true;
       });
-      if (curve.key !== key) return;
+      if (curve.key !== key || points === null) return;
       curve = { key, points };
       setText(note, "");
       schedule();
@@ -70,9 +73,9 @@
 
     async function update() {
       const state = store.get();
-      const { setting, full } = await decide(state);
+      const { setting, full, problem } = await decide(state);
       if (state !== store.get()) return; // something newer is on its way
-      const view = { dataset, state, setting, full, curve: curve.points };
+      const view = { dataset, state, problem, setting, full, curve: curve.points };
       view.bill = Figures.bill(view);
       controls.render(view);
       Summary.render(view);

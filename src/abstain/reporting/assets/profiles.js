@@ -70,15 +70,17 @@ Abstain.profiles = (() => {
     return order;
   }
 
-  /** Labels by what answering them costs, least first; made once for all losses that need it. */
+  /** Labels by what answering them costs at these costs of errors, least first. */
+  function byRisk({ p, n, m }, { falseNegative, falsePositive }) {
+    const scores = new Float64Array(n * m);
+    for (let e = 0; e < scores.length; e++) scores[e] = Math.min(falseNegative * p[e], falsePositive * (1 - p[e]));
+    const sorted = new Float64Array(n * m);
+    return { order: sortRows(scores, n, m, sorted), scores: sorted };
+  }
+
+  /** The same where all errors cost 1; made once for all losses that need it. */
   function byCertainty(source) {
-    const { p, n, m } = source;
-    if (!source.byCertainty) {
-      const scores = new Float64Array(n * m);
-      for (let e = 0; e < scores.length; e++) scores[e] = Math.min(p[e], 1 - p[e]);
-      const sorted = new Float64Array(n * m);
-      source.byCertainty = { order: sortRows(scores, n, m, sorted), scores: sorted };
-    }
+    source.byCertainty ??= byRisk(source, { falseNegative: 1, falsePositive: 1 });
     return source.byCertainty;
   }
 
@@ -94,9 +96,10 @@ Abstain.profiles = (() => {
   }
 
   /** values[a] = the sum of the m − a smallest scores. */
-  function hamming(source) {
+  function hamming(source, costs) {
     const { n, m } = source;
-    const { order, scores } = byCertainty(source);
+    const areUnit = costs.falseNegative === 1 && costs.falsePositive === 1;
+    const { order, scores } = areUnit ? byCertainty(source) : byRisk(source, costs);
     const values = new Float64Array(n * (m + 1));
     for (let i = 0; i < n; i++) {
       let total = 0;
@@ -161,7 +164,7 @@ Abstain.profiles = (() => {
   }
 
   /** F1 and Jaccard: the profile takes long, and comes with the page. */
-  async function overlap(source, name) {
+  async function overlap(source, _, name) {
     const [values, start] = await Promise.all([source.read(`${name}-values`), source.read(`${name}-start`)]);
     return { order: byProbability(source), values, start, scores: null };
   }

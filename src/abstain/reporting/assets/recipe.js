@@ -3,24 +3,52 @@
 // The Python that gives these decisions.
 const Recipe = (() => {
   const { byId, setText } = Elements;
+  const { count, plural, python } = Format;
   const PENALTY = { linear: "Linear", concave: "Concave" };
 
-  function text({ state, setting, dataset }) {
-    const penalty = `abstain.${PENALTY[state.penalty]}(${Format.python(setting.cost)})`;
+  function lossOf({ loss, missed, wrong }) {
+    if (loss !== "hamming" || (missed === 1 && wrong === 1)) return `"${loss}"`;
+    return `abstain.Hamming(false_negative=${python(missed)}, false_positive=${python(wrong)})`;
+  }
+
+  /** Each number that the page shows as code that prints it; of a sample, Python prints another. */
+  function prints({ state, setting, dataset }) {
+    const { hasTruth, nInstances, nTotal } = dataset;
+    const print = (call, value, what) => {
+      const shown = nTotal > nInstances ? `${what} of all rows` : `${what}: ${value}`;
+      return `print(abstain.metrics.${call})  # ${shown}`;
+    };
+    const short = (value) => Number(value.toPrecision(6));
     const lines = [
+      print("abstention_rate(prediction)", short(setting.share), "share reviewed"),
+      print("expected_generalized_loss(probabilities, prediction, loss, 0.0)", short(setting.expectedLoss),
+        "expected loss"),
+    ];
+    if (!hasTruth) return lines;
+    lines.push(print("generalized_loss(truth, prediction, loss, 0.0)", short(setting.realizedLoss), "realised loss"));
+    if (state.loss !== "rank" && setting.answered > 0) {
+      const rate = short(setting.wrong / setting.answered);
+      lines.push(print("answered_error_rate(truth, prediction)", rate, "errors in answers"));
+    }
+    return lines;
+  }
+
+  function text(view) {
+    const { state, setting, dataset } = view;
+    const size = `${plural(dataset.nTotal, "instance")} × ${plural(dataset.nLabels, "label")}`;
+    const of = dataset.nTotal > dataset.nInstances ? `; the report shows ${count(dataset.nInstances)} of them` : "";
+    return [
       "import abstain",
       "",
-      `# probabilities: the table this report was made from, instances × ${Format.count(dataset.nLabels)} labels`,
-      "prediction = abstain.decide(",
-      `    probabilities, loss="${state.loss}", penalty=${penalty}`,
-      ")",
-      "print(abstain.metrics.abstention_rate(prediction))"
-        + (dataset.nTotal > dataset.nInstances ? "  # of all rows; the report shows a sample" : `  # ${setting.share}`),
-    ];
-    if (dataset.hasTruth && state.loss !== "rank") {
-      lines.push("print(abstain.metrics.answered_error_rate(truth, prediction))");
-    }
-    return lines.join("\n");
+      `# What this report was made from, ${size}${of}:`.replaceAll("\u00a0", " ").replaceAll("\u202f", " "),
+      '# probabilities = abstain.read_table("probabilities.parquet")',
+      ...(dataset.hasTruth ? ['# truth = abstain.read_table("labels.parquet")'] : []),
+      "",
+      `loss = ${lossOf(state)}`,
+      `penalty = abstain.${PENALTY[state.penalty]}(${python(setting.cost)})`,
+      "prediction = abstain.decide(probabilities, loss, penalty)",
+      ...prints(view),
+    ].join("\n");
   }
 
   async function copy(code) {

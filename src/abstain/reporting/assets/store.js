@@ -3,6 +3,8 @@
 // What the reader has chosen, kept in the address so that it can be shared, and told to whoever draws it.
 const Store = (() => {
   const KNOBS = ["cost", "share", "error"];
+  const LARGEST = 1e12; // of costs and prices, as in Python; shares end at 1
+  const most = (name) => (name === "share" || name === "error" ? 1 : LARGEST);
 
   function create(dataset) {
     const prices = dataset.prices;
@@ -11,7 +13,7 @@ const Store = (() => {
       penalty: dataset.penalties[0].name,
       knob: "share", // which of the three was moved last; the others follow
       value: 0.1,
-      review: prices.review, // null: as much as the cost says
+      review: prices.review, // null: nobody has said it, and there is no bill
       missed: prices.falseNegative,
       wrong: prices.falsePositive,
       label: null,
@@ -30,7 +32,7 @@ const Store = (() => {
       const found = {};
       const number = (name, least = 0) => {
         const value = given.get(name) === null || given.get(name) === "" ? NaN : Number(given.get(name));
-        return Number.isFinite(value) && value >= least ? value : null;
+        return value >= least && value <= most(name) ? value : null;
       };
       if (dataset.losses.some(({ name }) => name === given.get("loss"))) found.loss = given.get("loss");
       if (dataset.penalties.some(({ name }) => name === given.get("penalty"))) found.penalty = given.get("penalty");
@@ -40,6 +42,7 @@ const Store = (() => {
       for (const price of ["review", "missed", "wrong"]) {
         if (number(price) !== null) found[price] = number(price);
       }
+      if (given.get("review") === "") found.review = null;
       if (number("label") !== null && number("label") < dataset.nLabels) found.label = Math.floor(number("label"));
       if (given.has("show")) found.show = given.get("show");
       if (given.has("find")) found.find = given.get("find");
@@ -55,7 +58,7 @@ const Store = (() => {
     function written() {
       const parts = new URLSearchParams({ loss: state.loss, penalty: state.penalty, [state.knob]: state.value });
       for (const name of ["review", "missed", "wrong", "label", "show", "find"]) {
-        if (state[name] !== defaults[name] && state[name] !== null) parts.set(name, state[name]);
+        if (state[name] !== defaults[name]) parts.set(name, state[name] ?? "");
       }
       if (state.page > 0) parts.set("page", state.page + 1);
       if (state.everyNo) parts.set("no", "all");
@@ -82,5 +85,5 @@ const Store = (() => {
     return Object.freeze({ get: () => state, set, listen: (listener) => listeners.push(listener) });
   }
 
-  return Object.freeze({ create, KNOBS });
+  return Object.freeze({ create, KNOBS, most });
 })();

@@ -2,15 +2,16 @@
 
 // The setting in sentences that need no statistics.
 const Summary = (() => {
-  const { count, percent, plural, quantity } = Format;
+  const { count, percent, parts, plural, quantity } = Format;
 
   function headline({ setting: { reviewed, share }, dataset }) {
     const all = dataset.nInstances * dataset.nLabels;
     const decisions = plural(all, "label decision");
     if (reviewed === 0) return `The model answers all ${decisions} by itself. Nobody reviews anything.`;
     if (reviewed === all) return `All ${decisions} go to a person. The model answers nothing by itself.`;
-    const rest = `${percent(share)} (${count(reviewed)}) ${reviewed === 1 ? "goes" : "go"} to a person.`;
-    return `Of ${decisions}, the model answers ${percent(1 - share)} by itself; ${rest}`;
+    const [asked, answered] = parts(share);
+    const rest = `${asked} (${count(reviewed)}) ${reviewed === 1 ? "goes" : "go"} to a person.`;
+    return `Of ${decisions}, the model answers ${answered} by itself; ${rest}`;
   }
 
   function mistakes({ setting, full, dataset }) {

@@ -1,0 +1,64 @@
+"use strict";
+
+// A field for a number: what is typed is taken, or it is said why not; and it is left alone while it is typed in.
+const Entry = (() => {
+  const { setText } = Elements;
+
+  /**
+   * @param field an input of type number
+   * @param message where mistakes are said
+   * @param {number} most the largest number that is taken
+   * @param {(number | null) => void} take hears numbers, and null for an empty field where that is allowed
+   * @param {() => T} hold what holds before the typing begins
+   * @param {(T) => void} restore hears that this must hold again: "1" was taken on the way to a refused "1000"
+   */
+  function watch(field, message, { name, most, take, hold, restore, mayBeEmpty = false }) {
+    let held = null;
+    const isEmpty = () => field.value === "" && !field.validity.badInput;
+    const isGood = () => field.valueAsNumber >= 0 && field.valueAsNumber <= most && !field.value.startsWith("-");
+
+    function complain(text) {
+      field.setAttribute("aria-invalid", String(text !== ""));
+      setText(message, text);
+    }
+
+    const end = most >= 1e6 ? most.toExponential().replace("+", "") : String(most);
+    const expected = `${name}: expected a number from 0 to ${end}`;
+
+    field.addEventListener("input", () => {
+      if (mayBeEmpty && isEmpty()) {
+        complain("");
+        take(null);
+      } else if (isGood()) {
+        complain("");
+        take(field.valueAsNumber);
+      } else complain(Number.isNaN(field.valueAsNumber) ? "" : `${expected}.`); // "-" and "0." may be on their way
+    });
+
+    // What was not understood is replaced by what holds, and that is said.
+    field.addEventListener("change", () => {
+      if ((mayBeEmpty && isEmpty()) || isGood()) {
+        held = hold();
+        return;
+      }
+      complain(`${expected}; it stays as it was.`);
+      field.removeAttribute("aria-invalid");
+      field.dataset.refused = "yes";
+      restore(held);
+    });
+    field.addEventListener("focus", () => { held = hold(); });
+    field.addEventListener("input", () => delete field.dataset.refused);
+  }
+
+  /** Numbers are shown rounded: a field in use keeps what was typed, if it means the same or is no number yet. */
+  function show(field, value) {
+    if (document.activeElement === field && field.dataset.refused === undefined) {
+      const typed = field.valueAsNumber;
+      if (field.getAttribute("aria-invalid") === "true" || Number.isNaN(typed)) return;
+      if (Math.abs(typed - value) <= 6e-4 * Math.abs(value)) return;
+    }
+    field.value = value;
+  }
+
+  return Object.freeze({ watch, show });
+})();
