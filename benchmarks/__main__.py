@@ -1,9 +1,14 @@
-"""``make bench``: measure everything and write docs/performance.md."""
+"""``make bench``: measure everything and write docs/performance.md.
+
+``python -m benchmarks budgets report`` measures only the sections whose titles begin so, and keeps the others.
+"""
 
 import os
 import platform
+import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -23,87 +28,101 @@ def processor() -> str:
         return platform.processor() or platform.machine()
 
 
-def section(title: str, explanation: str, rows: Iterable[Row]) -> str:
-    print(f"\n{title}", flush=True)
-    lines = []
-    for row in rows:
-        print(row, flush=True)
-        lines.append(str(row))
-    table = "\n".join(["| what | measured | target | |", "|---|---|---|---|", *lines])
-    return f"## {title}\n\n{explanation}\n\n{table}\n"
+class Section(NamedTuple):
+    """A title, what was measured and how, and the measuring itself, which begins when it is asked for a row."""
+
+    title: str
+    explanation: str
+    rows: Iterable[Row]
+
+    def measure(self) -> str:
+        print(f"\n{self.title}", flush=True)
+        lines = ["| what | measured | target | |", "|---|---|---|---|"]
+        for row in self.rows:
+            print(row, flush=True)
+            lines.append(str(row))
+        return "\n\n".join([f"## {self.title}", self.explanation, "\n".join(lines)]) + "\n"
 
 
-def main() -> None:
-    parts = [
-        section(
-            "Large tables",
-            "1 000 000 × 100 uniform probabilities, float64, all cores; NumPy's copy and sort use one.",
-            dense.speed(),
-        ),
-        section(
-            "F-measure and Jaccard index",
-            "One thread each, the same answers within 1e-10 (checked in the run). The reference for F1 is the paper's "
-            "Algorithm 2, for the others the like with the same O(m³) growth, all compiled with numba "
-            "(`benchmarks/reference.py`). Penalties: linear and concave with c = 0.1/m … 1/m and 0.2/m … 2/m.",
-            overlap.speed(),
-        ),
-        section(
-            "Twenty penalties from one profile",
-            "100 000 × 100 uniform probabilities, twenty concave penalties, all answers written. It pays where a "
-            "decision is dear. For Hamming, subset 0/1 and rank a decision is little more than a sort, and reading the "
-            "profile and writing the answers twenty times takes longer than one sort, however little is computed.",
-            dense.twenty_penalties(),
-        ),
-        section(
-            "Budgets",
-            "1 000 000 × 100 probabilities, all cores, against one decision at the price that the budget leads to. The "
-            "gap is how much less, at most, any other allocation of as many reviews could lose.",
-            budgets.speed(),
-        ),
-        section(
-            "Budgets with crossing caps",
-            "Caps per instance and per label at once are a matching, solved by linear programming.",
-            budgets.crossing_caps(),
-        ),
-        section(
-            "Guarantees, beside MAPIE",
-            "Calibrated on 5 000 × 100, tried on 20 000 new instances; one made-up data set and seed, 95 % confidence. "
-            "The guarantees are not quite the same: for MAPIE's `MultiLabelClassificationController`, an instance for "
-            "which nothing is predicted has a precision of 0, here it does not count. MAPIE answers every label and "
-            "can move its threshold below ½, so that it finds more where the target is easy; here labels are left "
-            "open, and what is answered is the most probable answer. It refuses instances without relevant labels; "
-            "the data has none, and its strength was chosen so that MAPIE can meet the middle target (with a weaker "
-            "signal it certified nothing).",
-            guarantee.beside_mapie(),
-        ),
-        section(
-            "The report",
-            "20 000 × 50 probabilities with truth, Hamming and F1, in Chromium without a window; the best of three "
-            "openings, the median and the worst of 25 moves of a slider, from the event until it is painted.\n\n"
-            "![The report of the demo](report.png)",
-            report.speed(),
-        ),
-        section("Sparse probabilities", "In a process of their own.", labels.sparse()),
-        section(
-            "Peak memory",
-            "Beyond input and output, n × 100 probabilities, two threads, each in a process of its own.",
-            dense.memory(),
-        ),
-        section(
-            "Growth with the number of labels",
-            "One thread, uniform probabilities, concave penalty; the slope is that of the last four points.\n\n"
-            "![Time per instance against the number of labels, log-log](growth.png)",
-            labels.growth(DOCS / "growth.png"),
-        ),
-        section(
-            "Learners",
-            "All cores. The loop is scikit-learn's `MultiOutputClassifier(LogisticRegression(max_iter=1000))`; the "
-            "optimum is where it ends with a tolerance of 1e-9.",
-            learning.learners(),
-        ),
-        section("Files", "Peak memory of the whole process, in a process of its own.", learning.large_file()),
-        section("Start-up", "Best of five.", labels.start_up()),
-    ]
+SECTIONS = [
+    Section(
+        "Large tables",
+        "1 000 000 × 100 uniform probabilities, float64, all cores; NumPy's copy and sort use one.",
+        dense.speed(),
+    ),
+    Section(
+        "F-measure and Jaccard index",
+        "One thread each, the same answers within 1e-10 (checked in the run). The reference for F1 is the paper's "
+        "Algorithm 2, for the others the like with the same O(m³) growth, all compiled with numba "
+        "(`benchmarks/reference.py`). Penalties: linear and concave with c = 0.1/m … 1/m and 0.2/m … 2/m.",
+        overlap.speed(),
+    ),
+    Section(
+        "Twenty penalties from one profile",
+        "100 000 × 100 uniform probabilities, twenty concave penalties, all answers written. It pays where a "
+        "decision is dear. For Hamming, subset 0/1 and rank a decision is little more than a sort, and reading the "
+        "profile and writing the answers twenty times takes longer than one sort, however little is computed.",
+        dense.twenty_penalties(),
+    ),
+    Section(
+        "Budgets",
+        "1 000 000 × 100 probabilities, all cores, against one decision at the price that the budget leads to. The "
+        "gap is how much less, at most, any other allocation of as many reviews could lose.",
+        budgets.speed(),
+    ),
+    Section(
+        "Budgets with crossing caps",
+        "Caps per instance and per label at once are a matching, solved by linear programming.",
+        budgets.crossing_caps(),
+    ),
+    Section(
+        "Guarantees, beside MAPIE",
+        "Calibrated on 5 000 × 100, tried on 20 000 new instances; one made-up data set and seed, 95 % confidence. "
+        "The guarantees are not quite the same: for MAPIE's `MultiLabelClassificationController`, an instance for "
+        "which nothing is predicted has a precision of 0, here it does not count. MAPIE answers every label and "
+        "can move its threshold below ½, so that it finds more where the target is easy; here labels are left "
+        "open, and what is answered is the most probable answer. It refuses instances without relevant labels; "
+        "the data has none, and its strength was chosen so that MAPIE can meet the middle target (with a weaker "
+        "signal it certified nothing).",
+        guarantee.beside_mapie(),
+    ),
+    Section(
+        "The report",
+        "20 000 × 50 probabilities with truth, Hamming and F1, in Chromium without a window; the best of three "
+        "openings, the median and the worst of 25 moves of a slider, from the event until it is painted.\n\n"
+        "![The report of the demo](report.png)",
+        report.speed(),
+    ),
+    Section("Sparse probabilities", "In a process of their own.", labels.sparse()),
+    Section(
+        "Peak memory",
+        "Beyond input and output, n × 100 probabilities, two threads, each in a process of its own.",
+        dense.memory(),
+    ),
+    Section(
+        "Growth with the number of labels",
+        "One thread, uniform probabilities, concave penalty; the slope is that of the last four points.\n\n"
+        "![Time per instance against the number of labels, log-log](growth.png)",
+        labels.growth(DOCS / "growth.png"),
+    ),
+    Section(
+        "Learners",
+        "All cores. The loop is scikit-learn's `MultiOutputClassifier(LogisticRegression(max_iter=1000))`; the "
+        "optimum is where it ends with a tolerance of 1e-9.",
+        learning.learners(),
+    ),
+    Section("Files", "Peak memory of the whole process, in a process of its own.", learning.large_file()),
+    Section("Start-up", "Best of five.", labels.start_up()),
+]
+
+
+def main(wanted: list[str]) -> None:
+    file = DOCS / "performance.md"
+    kept = {part.partition("\n")[0]: f"## {part}" for part in file.read_text().split("\n## ")[1:]} if wanted else {}
+    parts = []
+    for section in SECTIONS:
+        is_wanted = any(section.title.lower().startswith(name.lower()) for name in wanted)
+        parts.append(kept[section.title] if section.title in kept and not is_wanted else section.measure())
     report.picture(DOCS / "report.png")
     machine = (
         f"{processor()}, {len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} cores, "
@@ -114,8 +133,8 @@ def main() -> None:
         "# Performance\n\nWritten by `make bench`; do not edit. Ratios are taken within one run, because machines "
         f"differ; seconds are for orientation.\n\nMeasured on: {machine}.\n"
     )
-    (DOCS / "performance.md").write_text("\n".join([intro, *parts]))
+    file.write_text("\n".join([intro, *(f"{part.rstrip()}\n" for part in parts)]))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

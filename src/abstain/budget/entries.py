@@ -13,20 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain.assembly import Assembly
 from abstain.budget.allocation import Allocation, Price, allocated
 from abstain.budget.limits import Limits
 from abstain.budget.matching import match
 from abstain.decision import decide_table
 from abstain.kernels import certainty, reviews
-from abstain.kernels.choice import TIE
 from abstain.losses import Hamming
 from abstain.matrix import Matrix
-from abstain.penalties import Linear
 from abstain.prediction import ABSTAIN
 from abstain.probabilities import Block, Probabilities
 from abstain.threads import for_each
 
-SAMPLE = 1 << 12  # instances that tell about what the price will be
+SAMPLE = 1 << 13  # instances that tell about what the price will be
 COLUMNS = 8  # labels looked at together: what a cache line holds
 
 
@@ -51,20 +50,35 @@ class Entries(NamedTuple):
         return self.some(taken), threshold
 
 
+NOTHING = Entries(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+
+class Reviewed(NamedTuple):
+    """Answers, what each instance is expected to cost, how many of its labels are open, and entries that might be."""
+
+    codes: Matrix
+    expected: NDArray[np.float64]
+    n_open: NDArray[np.int64]
+    around: Entries
+
+
 def solve_by_entry(table: Probabilities, loss: Hamming, limits: Limits) -> Allocation:
     """The optimal allocation, exactly."""
     if limits.per_instance is None and limits.per_label is None:
         return _solve_uncapped(table, loss, limits)
+    collected_from = 0.0 if limits.per_instance is not None and limits.per_label is not None else np.inf
+    complete = _reviewed(table, loss, limits, collected_from, np.inf)
+    scarcity = np.zeros(table.n_labels)
     if limits.per_instance is not None and limits.per_label is not None:
-        every = _collected(table, loss, limits, 0.0, np.inf)[0]
+        every = complete.around
         which, cost, scarcity = match(every.row, every.label, every.value, limits, table.n_rows)
-        return _with_reviews(table, loss, limits, every.some(which), cost, scarcity)
+        return _with_reviews(table, loss, limits, complete, every.some(which), cost, scarcity)
     if limits.per_label is not None:
         candidates, scarcity = _best_of_labels(table, loss, limits)
     else:
-        candidates, scarcity = _best_of_instances(table, loss, limits), np.zeros(table.n_labels)
+        candidates = _best_of_instances(table, loss, limits)
     taken, cost = candidates.dearest(limits.total)
-    return _with_reviews(table, loss, limits, taken, cost, np.maximum(scarcity - cost, 0.0))
+    return _with_reviews(table, loss, limits, complete, taken, cost, np.maximum(scarcity - cost, 0.0))
 
 
 def _price(table: Probabilities, loss: Hamming, limits: Limits, cost: float, scarcity: NDArray[np.float64]) -> Price:
@@ -78,26 +92,18 @@ def _price(table: Probabilities, loss: Hamming, limits: Limits, cost: float, sca
 
 def _solve_uncapped(table: Probabilities, loss: Hamming, limits: Limits) -> Allocation:
     """Review whatever saves more than a threshold; of what saves just that, as much as the budget allows."""
-    margin, cost = (None, 0.0) if limits.total is None else _around_threshold(table, loss, limits)
-    price = _price(table, loss, limits, cost, np.zeros(table.n_labels))
-    prediction = decide_table(table, loss, price.penalty)
-    assert prediction.expected_loss is not None
-    codes, expected = prediction.codes, prediction.expected_loss - cost * prediction.n_abstained
-    if margin is not None:
-        more = margin.some(_at(codes, margin) != ABSTAIN)
-        codes = _left_open(codes, more)
-        np.subtract.at(expected, more.row, more.value)
-    return allocated(price, codes, expected, table, limits)
-
-
-def _around_threshold(table: Probabilities, loss: Hamming, limits: Limits) -> tuple[Entries, float]:
-    """Entries to be reviewed, among them all that a decision could take for ties, and what the next one would save."""
-    assert limits.total is not None
+    if limits.total is None:
+        price = _price(table, loss, limits, 0.0, np.zeros(table.n_labels))
+        prediction = decide_table(table, loss, price.penalty)
+        assert prediction.expected_loss is not None
+        return allocated(price, prediction.codes, prediction.expected_loss, table, limits)
     for low, high in _windows(table, loss, limits):
-        around, n_above = _collected(table, loss, limits, low, high)
-        if n_above <= limits.total and (low == 0.0 or n_above + len(around.value) > limits.total):
+        reviewed = _reviewed(table, loss, limits, low, high)
+        left = limits.total - int(reviewed.n_open.sum())
+        if left >= 0 and (low == 0.0 or len(reviewed.around.value) > left):
             break
-    return around.dearest(limits.total - n_above)
+    taken, cost = reviewed.around.dearest(left)
+    return _with_reviews(table, loss, limits, reviewed, taken, cost, np.zeros(table.n_labels))
 
 
 def _windows(table: Probabilities, loss: Hamming, limits: Limits) -> Iterator[tuple[float, float]]:
@@ -105,7 +111,7 @@ def _windows(table: Probabilities, loss: Hamming, limits: Limits) -> Iterator[tu
     assert limits.total is not None
     if table.n_rows > SAMPLE:
         rows = np.arange(0, table.n_rows, table.n_rows // SAMPLE)
-        sample = _collected(table.take(rows), loss, limits, 0.0, np.inf)[0]
+        sample = _reviewed(table.take(rows), loss, limits, 0.0, np.inf).around
         ordered = np.sort(sample.value)[::-1]
         target = limits.total * len(rows) / table.n_rows
         middle = ordered[int(target)] if target < len(ordered) else 0.0
@@ -114,7 +120,6 @@ def _windows(table: Probabilities, loss: Hamming, limits: Limits) -> Iterator[tu
             error = standard_errors * (np.sqrt(len(rows)) * per_row.std() + 1.0)
             first, last = target - error, target + error
             high = float(ordered[int(first)]) if 0 <= first < len(ordered) else np.inf
-            high += 4 * TIE * (high + limits.review.max())  # what a decision takes for equal to the threshold is inside
             yield (float(ordered[int(last)]) if last < len(ordered) else 0.0), high
     yield 0.0, np.inf
 
@@ -133,27 +138,32 @@ def _entries(block: Block, position: NDArray[np.int64], value: NDArray[np.float6
     return Entries(block.rows[row], labels[row, column], value)
 
 
-def _collected(table: Probabilities, loss: Hamming, limits: Limits, low: float, high: float) -> tuple[Entries, int]:
-    """The entries that save more than `low` and at most `high`, and how many save more than that."""
-    blocks = list(table.blocks(loss.entries_per_block))
-    found: list[Entries] = [Entries(*np.empty((3, 0)))] * len(blocks)
-    above = np.zeros(len(blocks), np.int64)
+def _reviewed(table: Probabilities, loss: Hamming, limits: Limits, low: float, high: float) -> Reviewed:
+    """What saves more than `high` is reviewed; what saves at most that, but more than `low`, is collected."""
+    blocks, assembly = list(table.blocks(loss.entries_per_block)), Assembly(table, loss)
+    n_open, found = np.empty(table.n_rows, np.int64), [NOTHING] * len(blocks)
 
     def work(k: int) -> None:
-        p, costs = table.load(blocks[k]), (*loss.costs(blocks[k]), _review(limits, blocks[k], table))
-        position, value = np.empty(p.size, np.int64), np.empty(p.size)
-        size, above[k] = reviews.collect_between(p, *costs, low, high, position, value)
-        found[k] = _entries(blocks[k], position[:size], value[:size].copy(), table)
+        block, p = blocks[k], table.load(blocks[k])
+        codes, expected = assembly.room(block)
+        counts, position, value = np.empty(len(p), np.int64), np.empty(p.size + 1, np.int64), np.empty(p.size + 1)
+        costs = *loss.costs(block), _review(limits, block, table)
+        size = reviews.review_above(p, *costs, low, high, codes, expected, counts, position, value)
+        assembly.store(block, codes, expected)
+        n_open[block.rows] = counts
+        found[k] = _entries(block, position[:size], value[:size].copy(), table)
 
     for_each(work, range(len(blocks)))
-    return _joined(found), int(above.sum())
+    prediction = assembly.finish()
+    assert prediction.expected_loss is not None
+    return Reviewed(prediction.codes, prediction.expected_loss, n_open, _joined(found))
 
 
 def _best_of_instances(table: Probabilities, loss: Hamming, limits: Limits) -> Entries:
     """The dearest entries of each instance, as many as its cap allows."""
     assert limits.per_instance is not None
     blocks = list(table.blocks(loss.entries_per_block))
-    found: list[Entries] = [Entries(*np.empty((3, 0)))] * len(blocks)
+    found = [NOTHING] * len(blocks)
 
     def work(k: int) -> None:
         values = np.empty(blocks[k].shape)
@@ -205,15 +215,13 @@ def _columns(
 
 
 def _with_reviews(
-    table: Probabilities, loss: Hamming, limits: Limits, taken: Entries, cost: float, scarcity: NDArray[np.float64]
-) -> Allocation:
-    """The complete prediction with these entries left open."""
-    complete = decide_table(table, loss, Linear(np.inf))
-    assert complete.expected_loss is not None
-    codes = _left_open(complete.codes, taken)
-    expected = complete.expected_loss - np.bincount(taken.row, taken.value, table.n_rows)
-    price = _price(table, loss, limits, cost, scarcity)
-    return allocated(price, codes, expected, table, limits)
+    table: Probabilities, loss: Hamming, limits: Limits, reviewed: Reviewed, more: Entries, cost: float,
+    scarcity: NDArray[np.float64],
+) -> Allocation:  # fmt: skip
+    """What is reviewed already, and these entries besides."""
+    codes = _left_open(reviewed.codes, more)
+    expected = reviewed.expected - np.bincount(more.row, more.value, table.n_rows)
+    return allocated(_price(table, loss, limits, cost, scarcity), codes, expected, table, limits)
 
 
 def _at(codes: Matrix, entries: Entries) -> NDArray[Any]:
@@ -232,7 +240,5 @@ def _left_open(codes: Matrix, entries: Entries) -> Matrix:
 
 
 def _joined(parts: list[Entries]) -> Entries:
-    if not parts:
-        return Entries(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-    row, label, value = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    row, label, value = (np.concatenate([part[k] for part in [NOTHING, *parts]]) for k in range(3))
     return Entries(row.astype(np.int64, copy=False), label.astype(np.int64, copy=False), value)

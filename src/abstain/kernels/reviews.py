@@ -5,33 +5,39 @@ import numpy as np
 from abstain.kernels import kernel
 
 
-@kernel
-def collect_between(p, false_negative, false_positive, review, low, high, position, value):
-    """Entries whose review saves more than `low` and at most `high`: where in the flat block, and how much.
+@kernel(fastmath={"reassoc", "contract", "nsz"})
+def review_above(p, false_negative, false_positive, review, low, high, codes, expected, n_open, position, value):
+    """Leave open where a review saves more than `high`; collect where it saves at most that, but more than `low`.
 
-    Returns how many there are, and how many save more than that. Cost arrays are as in `certainty`; position and value
-    have room for all entries.
+    expected[i] is what row i costs then, reviews included; n_open[i] how many labels are left open. Returns how many
+    entries were collected: where in the flat block, and what they save. Cost arrays are as in `certainty`; position and
+    value have room for one more than all entries.
     """
     n, m = p.shape
-    found = above = 0
+    found = 0
     for i in range(n):
         fn = false_negative[i if false_negative.shape[0] > 1 else 0]
         fp = false_positive[i if false_positive.shape[0] > 1 else 0]
         cost = review[i if review.shape[0] > 1 else 0]
-        between = 0
+        total, above, beyond = 0.0, 0.0, 0.0  # counted in the type of the data: several at a time
         for j in range(m):
-            saved = min(fn[j] * p[i, j], fp[j] * (1.0 - p[i, j])) - cost[j]
-            above += saved > high
-            between += (saved > low) & (saved <= high)
-        if between == 0:
+            if_zero = fn[j] * p[i, j]
+            if_one = fp[j] * (1.0 - p[i, j])
+            risk = min(if_zero, if_one)
+            saved = risk - cost[j]
+            codes[i, j] = (1 if if_zero > if_one else 0) if saved <= high else -1
+            total += cost[j] if saved > high else risk
+            above += 1.0 if saved > high else 0.0
+            beyond += 1.0 if saved > low else 0.0
+        expected[i], n_open[i] = total, above
+        if beyond <= above:
             continue
         for j in range(m):
             saved = min(fn[j] * p[i, j], fp[j] * (1.0 - p[i, j])) - cost[j]
-            if low < saved <= high:
-                position[found] = i * m + j
-                value[found] = saved
-                found += 1
-    return found, above
+            position[found] = i * m + j  # overwritten by the next one, if it is none
+            value[found] = saved
+            found += (saved > low) & (saved <= high)
+    return found
 
 
 @kernel
