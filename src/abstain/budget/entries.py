@@ -66,19 +66,23 @@ def solve_by_entry(table: Probabilities, loss: Hamming, limits: Limits) -> Alloc
     """The optimal allocation, exactly."""
     if limits.per_instance is None and limits.per_label is None:
         return _solve_uncapped(table, loss, limits)
-    collected_from = 0.0 if limits.per_instance is not None and limits.per_label is not None else np.inf
-    complete = _reviewed(table, loss, limits, collected_from, np.inf)
-    scarcity = np.zeros(table.n_labels)
     if limits.per_instance is not None and limits.per_label is not None:
-        every = complete.around
-        which, cost, scarcity = match(every.row, every.label, every.value, limits, table.n_rows)
-        return _with_reviews(table, loss, limits, complete, every.some(which), cost, scarcity)
+        return _solve_crossing(table, loss, limits)
     if limits.per_label is not None:
         candidates, scarcity = _best_of_labels(table, loss, limits)
     else:
-        candidates = _best_of_instances(table, loss, limits)
+        candidates, scarcity = _best_of_instances(table, loss, limits), np.zeros(table.n_labels)
+    complete = _reviewed(table, loss, limits, np.inf, np.inf)
     taken, cost = candidates.dearest(limits.total)
     return _with_reviews(table, loss, limits, complete, taken, cost, np.maximum(scarcity - cost, 0.0))
+
+
+def _solve_crossing(table: Probabilities, loss: Hamming, limits: Limits) -> Allocation:
+    """Caps per instance and per label: every entry that saves anything may be matched."""
+    complete = _reviewed(table, loss, limits, 0.0, np.inf)
+    every = complete.around
+    which, cost, scarcity = match(every.row, every.label, every.value, limits, table.n_rows)
+    return _with_reviews(table, loss, limits, complete, every.some(which), cost, scarcity)
 
 
 def _price(table: Probabilities, loss: Hamming, limits: Limits, cost: float, scarcity: NDArray[np.float64]) -> Price:
