@@ -3,46 +3,10 @@
 ``python -m benchmarks budgets report`` measures only the sections whose titles begin so, and keeps the others.
 """
 
-import os
-import platform
 import sys
-from collections.abc import Iterable
-from pathlib import Path
-from typing import NamedTuple
 
-import numba
-import numpy as np
-
-import abstain
 from benchmarks import budgets, dense, guarantee, labels, learning, overlap, report
-from benchmarks.measure import Row
-
-DOCS = Path(__file__).parents[1] / "docs"
-
-
-def processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
-
-
-class Section(NamedTuple):
-    """A title, what was measured and how, and the measuring itself, which begins when it is asked for a row."""
-
-    title: str
-    explanation: str
-    rows: Iterable[Row]
-
-    def measure(self) -> str:
-        print(f"\n{self.title}", flush=True)
-        lines = ["| what | measured | target | |", "|---|---|---|---|"]
-        for row in self.rows:
-            print(row, flush=True)
-            lines.append(str(row))
-        return "\n\n".join([f"## {self.title}", self.explanation, "\n".join(lines)]) + "\n"
-
+from benchmarks.page import DOCS, Section, machine, write
 
 SECTIONS = [
     Section(
@@ -116,25 +80,15 @@ SECTIONS = [
 ]
 
 
-def main(wanted: list[str]) -> None:
-    file = DOCS / "performance.md"
-    kept = {part.partition("\n")[0]: f"## {part}" for part in file.read_text().split("\n## ")[1:]} if wanted else {}
-    parts = []
-    for section in SECTIONS:
-        is_wanted = any(section.title.lower().startswith(name.lower()) for name in wanted)
-        parts.append(kept[section.title] if section.title in kept and not is_wanted else section.measure())
-    report.picture(DOCS / "report.png")
-    machine = (
-        f"{processor()}, {len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} cores, "
-        f"Python {platform.python_version()}, NumPy {np.__version__}, numba {numba.__version__}, "
-        f"abstain {abstain.__version__}"
-    )
-    intro = (
-        "# Performance\n\nWritten by `make bench`; do not edit. Ratios are taken within one run, because machines "
-        f"differ; seconds are for orientation.\n\nMeasured on: {machine}.\n"
-    )
-    file.write_text("\n".join([intro, *(f"{part.rstrip()}\n" for part in parts)]))
+INTRO = f"""# Performance
+
+Written by `make bench`; do not edit. Ratios are taken within one run, because machines differ; seconds are for
+orientation.
+
+Measured on: {machine()}.
+"""
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    write(DOCS / "performance.md", INTRO, SECTIONS, sys.argv[1:])
+    report.picture(DOCS / "report.png")
