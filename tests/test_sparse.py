@@ -123,6 +123,7 @@ def test_work_and_memory_are_those_of_the_entries():
     for loss in LOSSES:
         prediction = abstain.decide(matrix, loss, 0.05)
         assert prediction.codes.nnz <= matrix.nnz
+        repr(prediction)  # compiled beforehand
         tracemalloc.start()
         assert "5000000 labels" in repr(prediction)
         assert tracemalloc.get_traced_memory()[1] < 1e6

@@ -1,6 +1,7 @@
 """A prediction beside the table it is about, truth or probabilities: the same rows, the same labels."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ from abstain.errors import InvalidLabels
 from abstain.kernels import packing
 from abstain.matrix import Axes, Matrix, read_matrix
 from abstain.prediction import PartialPrediction, PartialRanking, require_codes
-from abstain.probabilities import Block, Probabilities, packed_blocks
+from abstain.probabilities import Block, Probabilities, similar_rows
 
 Partial: TypeAlias = PartialPrediction | PartialRanking
 
@@ -46,6 +47,17 @@ def differ(truth: Matrix, labels: Matrix) -> Matrix:
     return truth != labels
 
 
+@dataclass(frozen=True)
+class SharedBlock(Block):
+    """Rows of two sparse matrices, packed together: labels that either stores."""
+
+    labels: NDArray[np.int64]
+
+    def columns(self) -> NDArray[np.int64]:
+        """Which label each packed entry stands for."""
+        return self.labels
+
+
 def aligned_blocks(table: Matrix, partial: Partial, entries: int) -> Iterator[tuple[Block, NDArray[Any], NDArray[Any]]]:
     """Blocks of a table and of a prediction, the same labels side by side; sparse ones are packed together."""
     n, m = partial.shape
@@ -60,21 +72,17 @@ def aligned_blocks(table: Matrix, partial: Partial, entries: int) -> Iterator[tu
     right = (
         _all_stored(partial.codes) if ranked and not sparse.issparse(partial.codes) else sparse.csr_array(partial.codes)
     )
-    union = _pattern(left) + _pattern(right)
-    union.sort_indices()
-    values, codes = np.zeros(union.nnz, left.dtype), np.zeros(union.nnz, right.dtype)
-    packing.lift(union.indptr, union.indices, left.indptr, left.indices, left.data, values)
-    lift = packing.lift_positions if ranked else packing.lift
-    lift(union.indptr, union.indices, right.indptr, right.indices, right.data, codes)
-    for block in packed_blocks(union, entries):
-        yield block, block.pack(values, 0, left.dtype), block.pack(codes, m if ranked else 0, right.dtype)
+    lengths = np.empty(n, np.int64)
+    packing.count_together(left.indptr, left.indices, right.indptr, right.indices, lengths)
+    both = left.indptr, left.indices, left.data, right.indptr, right.indices, right.data
+    for rows, shape in similar_rows(lengths, m, entries):
+        values, codes = np.zeros(shape, left.dtype), np.full(shape, m if ranked else 0, right.dtype)
+        labels = np.zeros(shape, np.int64)
+        packing.pack_together(*both, ranked, rows, labels, values, codes)
+        yield SharedBlock(rows, shape, left, labels), values, codes
 
 
 def _all_stored(codes: NDArray[Any]) -> sparse.csr_array:
     """Every entry stored, the zeros too."""
     n, m = codes.shape
     return sparse.csr_array((codes.ravel(), np.tile(np.arange(m), n), np.arange(n + 1) * m), (n, m))
-
-
-def _pattern(matrix: sparse.csr_array) -> sparse.csr_array:
-    return sparse.csr_array((np.ones(len(matrix.data), np.int8), matrix.indices, matrix.indptr), matrix.shape)

@@ -8,8 +8,10 @@ from scipy import sparse
 
 from abstain.kernels import packing
 from abstain.losses import Loss
+from abstain.matrix import Matrix, csr_in_order
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
-from abstain.probabilities import Block, Probabilities
+from abstain.probabilities import Block, Probabilities, Stretch
+from abstain.threads import for_each
 
 
 class Assembly:
@@ -26,8 +28,10 @@ class Assembly:
         self.expected = np.empty(n)
         self.everything = np.zeros(n, np.bool_)
 
-    def room(self, block: Block) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Arrays for the codes and the expected losses of a block."""
+    def room(self, block: Block | Stretch) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Arrays for the codes and the expected losses of a block, or of the entries of a stretch."""
+        if isinstance(block, Stretch):
+            return self.codes[block.entries], self.expected[block.rows]
         if block.packed:
             return np.empty(block.shape, self.codes.dtype), np.empty(block.shape[0])
         return self.codes[block.rows], self.expected[block.rows]
@@ -46,13 +50,56 @@ class Assembly:
         return self.kind.trusted(codes, self.probabilities.axes, self.expected)
 
     def _sparse(self) -> sparse.csr_array:
-        source = self.probabilities.matrix
-        if self.kind is PartialRanking:
-            return sparse.csr_array((self.codes, source.indices.copy(), source.indptr.copy()), source.shape)
-        indptr = np.empty(len(source.indptr), np.int64)
-        m = source.shape[1]
-        packing.count_kept(source.indptr, self.codes, self.everything, m, indptr)
+        source, stretches = self.probabilities.matrix, list(self.probabilities.stretches())
+        # Labels that cannot be relevant follow the ranked ones whether they are stored or not, so they need not be.
+        mark, everything = (
+            (source.data, np.zeros_like(self.everything))
+            if self.kind is PartialRanking
+            else (self.codes, self.everything)
+        )
+        indptr = np.zeros(len(source.indptr), np.int64)
+
+        def count(part: Stretch) -> None:
+            rows = part.rows.start, part.rows.stop
+            packing.count_kept(source.indptr, mark, everything, source.shape[1], *rows, indptr)
+
+        for_each(count, stretches)
+        np.cumsum(indptr, out=indptr)
         indices = np.empty(indptr[-1], source.indices.dtype)
         data = np.empty(indptr[-1], self.codes.dtype)
-        packing.keep_nonzero(source.indptr, source.indices, self.codes, self.everything, m, indptr, indices, data)
-        return sparse.csr_array((data, indices, indptr.astype(source.indptr.dtype)), source.shape)
+
+        def keep(part: Stretch) -> None:
+            rows = part.rows.start, part.rows.stop
+            packing.keep_marked(
+                source.indptr, source.indices, self.codes, mark, everything, *rows, indptr, indices, data
+            )
+
+        for_each(keep, stretches)
+        return csr_in_order(data, indices, indptr, source.shape)
+
+
+def with_rows(codes: Matrix, rows: NDArray[np.intp], other: Matrix) -> Matrix:
+    """The same answers, with some rows (increasing) taken from another table; a dense one is changed itself."""
+    if not sparse.issparse(codes):
+        codes[rows] = other
+        return codes
+    lengths = np.diff(codes.indptr).astype(np.int64)
+    lengths[rows] = np.diff(other.indptr)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    indices, data = np.empty(indptr[-1], codes.indices.dtype), np.empty(indptr[-1], codes.dtype)
+    packing.replace_rows(
+        codes.indptr, codes.indices, codes.data, rows, other.indptr, other.indices, other.data, indptr, indices, data
+    )
+    return csr_in_order(data, indices, indptr, codes.shape)
+
+
+def overlaid(codes: sparse.csr_array, other: sparse.csr_array) -> sparse.csr_array:
+    """The same answers, with others instead where these are stored."""
+    counts = np.zeros(len(codes.indptr), np.int64)
+    packing.count_together(codes.indptr, codes.indices, other.indptr, other.indices, counts[1:])
+    indptr = np.cumsum(counts)
+    indices, data = np.empty(indptr[-1], codes.indices.dtype), np.empty(indptr[-1], codes.dtype)
+    packing.overlay(
+        codes.indptr, codes.indices, codes.data, other.indptr, other.indices, other.data, indptr, indices, data
+    )
+    return csr_in_order(data, indices, indptr, codes.shape)

@@ -3,8 +3,9 @@
 Nothing is copied that NumPy can view. What rows and labels are called travels along in `Axes`.
 """
 
+import os
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,10 +26,15 @@ class Axes:
     library: str = "pandas"
     gaps: bool = False
     """Whether NaN is a missing cell, as it is in frames and files; in a plain array it is a mistake."""
+    first_row: int = 0
+    """The number of the first row, where these are some rows of a larger table."""
+    within: str = ""
+    """What the rows are counted in, where it is a part of that table and not all of it."""
 
     def row(self, i: int) -> str:
         """How an error message names row i."""
-        return f"row {i}" if self.index is None else f"row {i} (index {self.index[i]!r})"
+        number = f"row {self.first_row + i}" + (f" of {self.within}" if self.within else "")
+        return number if self.index is None else f"{number} (index {self.index[i]!r})"
 
     def label(self, j: int) -> str:
         """How an error message names column j."""
@@ -137,10 +143,55 @@ class Table:
         return size + labels + rows
 
 
-def dense(matrix: Matrix) -> NDArray[Any]:
-    """The same numbers as a C-contiguous array."""
-    array: NDArray[Any] = matrix.toarray() if sparse.issparse(matrix) else np.ascontiguousarray(matrix)
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows of a larger table: whatever takes a table takes them, and errors name them as in the whole.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> from abstain.matrix import Part
+    >>> abstain.decide(Part([[0.2, 0.7], [0.1, 1.7]], first_row=5000))
+    Traceback (most recent call last):
+    abstain.errors.InvalidProbabilities: probabilities: row 5001, column 1 is 1.7; a probability is a number from 0 to 1
+    """
+
+    table: Any
+    first_row: int = 0
+    """The number of its first row."""
+    within: str = ""
+    """What its rows are counted in, if not in the whole table: "partition 3"."""
+
+
+def csr_in_order(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[np.int64], shape: tuple[int, int]
+) -> sparse.csr_array:
+    """A CSR array whose columns are known to increase within each row."""
+    if indptr[-1] <= np.iinfo(indices.dtype).max:  # scipy wants one type for both
+        indptr = indptr.astype(indices.dtype)
+    matrix = sparse.csr_array((data, indices, indptr), shape)
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def dense(matrix: Matrix, what: str = "the table") -> NDArray[Any]:
+    """The same numbers as a C-contiguous array; a `MemoryError` if there is no room for them."""
+    if not sparse.issparse(matrix):
+        return np.ascontiguousarray(matrix)
+    require_room(matrix.shape, matrix.dtype, what)
+    array: NDArray[Any] = matrix.toarray()
     return array
+
+
+def require_room(shape: tuple[int, int], dtype: np.dtype[Any], what: str) -> None:
+    """Raise `MemoryError` if a sparse table would take more than half of this machine's memory once it is dense."""
+    n, m = shape
+    size = n * m * dtype.itemsize
+    if hasattr(os, "sysconf") and size > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2:
+        raise MemoryError(
+            f"{what}: {n} × {m} would take {size / 1e9:,.0f} GB if every label was stored, too much for this machine; "
+            "what is sparse must stay so, or fewer rows or labels be taken"
+        )
 
 
 def _some(names: Any) -> str:
@@ -164,6 +215,9 @@ def names_of(series: Any) -> tuple[Hashable, ...] | None:
 def read_matrix(table: Any, what: str, error: type[ValueError]) -> tuple[Matrix, Axes]:
     """Any table as a 2-D array of numbers or a CSR array with sorted, unique columns; a vector is one row."""
     axes = Axes()
+    if isinstance(table, Part):
+        matrix, axes = read_matrix(table.table, what, error)
+        return matrix, replace(axes, first_row=table.first_row, within=table.within)
     if isinstance(table, Table):
         return table.values, Axes(table.label_names, table.index, gaps=True)
     if sparse.issparse(table):
@@ -206,7 +260,7 @@ def _read_sparse(table: Any, what: str, error: type[ValueError]) -> sparse.csr_a
     if table.dtype.kind not in "fiub":
         raise error(f"{what}: expected numbers, got dtype {table.dtype}")
     matrix = sparse.csr_array(table)
-    if matrix.nnz and not 0 <= matrix.indices.min() <= matrix.indices.max() < matrix.shape[1]:
+    if not _columns_exist(matrix):
         raise error(f"{what}: the sparse matrix is broken: it stores a column outside 0 … {matrix.shape[1] - 1}")
     if matrix.dtype not in (np.float32, np.float64, np.int8, np.int32, np.int64, np.bool_, np.uint8):
         matrix = matrix.astype(np.float64)
@@ -214,6 +268,15 @@ def _read_sparse(table: Any, what: str, error: type[ValueError]) -> sparse.csr_a
         matrix = matrix.copy()
         matrix.sum_duplicates()
     return matrix
+
+
+def _columns_exist(matrix: sparse.csr_array) -> bool:
+    """Whether all stored columns are among those of the matrix; where they increase, the ends of the rows tell."""
+    columns = matrix.indices
+    if matrix.has_canonical_format:
+        some = matrix.indptr[:-1] < matrix.indptr[1:]
+        columns = np.append(columns[matrix.indptr[:-1][some]], columns[matrix.indptr[1:][some] - 1])
+    return bool(columns.min(initial=0) == 0 and columns.max(initial=0) < matrix.shape[1])
 
 
 def _read_frame(table: Any, what: str, error: type[ValueError]) -> tuple[NDArray[Any], Axes]:

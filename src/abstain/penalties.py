@@ -7,7 +7,7 @@ they are; `as_penalty` reads them, and `Penalty.bind` turns any of them into the
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, TypeAlias
@@ -34,7 +34,6 @@ class BoundPenalty:
     is_concave: bool
     slope: float | None = None
     label_costs: NDArray[np.float64] | None = None
-    _narrowed: dict[int, "BoundPenalty"] = field(default_factory=dict, repr=False)
 
     def require_nondecreasing(self) -> None:
         """Labels that a sparse matrix does not store are always answered; a penalty that falls could ask otherwise."""
@@ -47,14 +46,28 @@ class BoundPenalty:
                 "array."
             )
 
+    def require_counting(self) -> None:
+        """A risk profile knows how many labels are left open, not which."""
+        if self.label_costs is not None:
+            raise InvalidPenalty(
+                "a risk profile counts abstentions and cannot price labels; use abstain.decide for PerLabel"
+            )
+
+    def given(self, labels_open: NDArray[np.intp]) -> "BoundPenalty":
+        """What leaving more labels open costs, given that these are open in any case; the others keep their order."""
+        so_far, more = self.counts[len(labels_open)], self.counts[len(labels_open) :].copy()
+        # Where no more may be left open, or not even so many, the others are answered.
+        more[1:] = more[1:] - so_far if np.isfinite(so_far) else np.inf
+        more[0] = 0.0
+        own = None if self.label_costs is None else np.delete(self.label_costs, labels_open)
+        return BoundPenalty(more, self.is_concave and bool(np.isfinite(so_far)), self.slope, own)
+
     def narrowed(self, width: int) -> "BoundPenalty":
         """For rows that show `width` labels and hide the rest: leaving all the shown ones open means all labels."""
         if width == len(self.counts) - 1:
             return self
-        if width not in self._narrowed:
-            counts = np.append(self.counts[:width], self.counts[-1])
-            self._narrowed[width] = BoundPenalty(counts, self.is_concave, self.slope, self.label_costs)
-        return self._narrowed[width]
+        counts = np.append(self.counts[:width], self.counts[-1])
+        return BoundPenalty(counts, self.is_concave, self.slope, self.label_costs)
 
     @cached_property
     def floor(self) -> NDArray[np.float64]:
@@ -62,7 +75,10 @@ class BoundPenalty:
         return np.ascontiguousarray(np.minimum.accumulate(self.counts[::-1])[::-1])
 
     def charge(self, n_abstained: NDArray[np.intp], abstained: Any) -> NDArray[np.float64]:
-        """What each instance pays, given how many labels and which (a boolean n × m table) it leaves open."""
+        """What each instance pays, given how many labels and which (a boolean n × m table) it leaves open.
+
+        Which ones matters only if labels have prices of their own.
+        """
         charged = self.counts[n_abstained]
         return charged if self.label_costs is None else charged + abstained @ self.label_costs
 

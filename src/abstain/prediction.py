@@ -15,7 +15,7 @@ from scipy import sparse
 from abstain.errors import InvalidLabels
 from abstain.kernels import packing
 from abstain.kernels.tally import count_open
-from abstain.matrix import Axes, Matrix, read_matrix
+from abstain.matrix import Axes, Matrix, csr_in_order, dense, read_matrix, require_room
 
 ABSTAIN = -1
 """The code for "abstained" in arrays."""
@@ -77,21 +77,20 @@ class _Partial(ABC):
     def abstained(self) -> Any:
         """Which labels are left open: a boolean n × m array, sparse if the probabilities were."""
         if sparse.issparse(self.codes):
-            parts = self.codes.data == ABSTAIN, self.codes.indices, self.codes.indptr
-            left_open = sparse.csr_array(parts, self.shape, copy=True)
-            left_open.eliminate_zeros()
-            return left_open
+            left_open = self.codes.data == ABSTAIN
+            indices, indptr = self.codes.indices[left_open], np.concatenate([[0], np.cumsum(self.n_abstained)])
+            return csr_in_order(np.ones(len(indices), np.bool_), indices, indptr, self.shape)
         return self.codes == ABSTAIN
 
     @property
     def n_abstained(self) -> NDArray[np.intp]:
         """How many labels are left open, per instance."""
-        if not sparse.issparse(self.codes):
-            counts = np.empty(len(self), np.intp)
+        counts = np.empty(len(self), np.intp)
+        if sparse.issparse(self.codes):
+            packing.count_open(self.codes.indptr, self.codes.data, counts)
+        else:
             count_open(self.codes, counts)
-            return counts
-        before = np.concatenate([[0], np.cumsum(self.codes.data == ABSTAIN)])
-        return (before[self.codes.indptr[1:]] - before[self.codes.indptr[:-1]]).astype(np.intp)
+        return counts
 
     def to_frame(self, label_names: Sequence[Hashable] | None = None) -> Any:
         """A data frame with a column per label, ``<NA>`` (polars: null) where abstained.
@@ -120,8 +119,7 @@ class _Partial(ABC):
 
     def _corner(self, n_rows: int, n_labels: int) -> NDArray[Any]:
         """The codes of the first instances and labels, as a dense array."""
-        corner = self.codes[:n_rows, :n_labels]
-        return corner.toarray() if sparse.issparse(corner) else corner
+        return dense(self.codes[:n_rows, :n_labels], f"the {self.noun}")
 
     def _summary(self) -> str:
         n, m = self.shape
@@ -172,28 +170,38 @@ class _Partial(ABC):
             f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 
-    def _read_answers(self, answers: Any) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int8]]:
-        """Rows, columns and values (0 or 1) of the labels left open, row by row, as a human has answered them."""
-        open_rows, open_columns = self.abstained.nonzero()
-        if len(open_rows) == 0:
-            return open_rows, open_columns, np.empty(0, np.int8)
+    def _read_answers(self, answers: Any) -> NDArray[np.int8]:
+        """What a human has answered: 0 or 1 for each label left open, row by row."""
+        n_open = int(self.n_abstained.sum())
+        if n_open == 0:
+            return np.empty(0, np.int8)
         matrix, axes = read_matrix(answers, "answers", InvalidLabels)
         if matrix.shape == self.shape:
             self.axes.require_same(axes, "answers")
-            values = np.asarray(matrix[open_rows, open_columns]).ravel()
-        elif matrix.shape == (1, len(open_rows)):
-            values = matrix[0]
+            values = self._where_open(matrix)
+        elif matrix.shape == (1, n_open):
+            values = dense(matrix)[0]
         else:
             raise InvalidLabels(
                 f"answers: shape {matrix.shape}; expected a table of {self.shape}, "
-                f"or one answer for each of the {len(open_rows)} abstained labels, row by row"
+                f"or one answer for each of the {n_open} abstained labels, row by row"
             )
         bad = np.flatnonzero(~np.isin(values, (0, 1)))
         if len(bad):
-            i, j = int(open_rows[bad[0]]), int(open_columns[bad[0]])
+            i, j = (int(place[bad[0]]) for place in self.abstained.nonzero())
             where = f"{self.axes.row(i)}, {self.axes.label(j)}"
             raise InvalidLabels(f"answers: {where} is {values[bad[0]]}; an abstained label needs the answer 0 or 1")
-        return open_rows, open_columns, values.astype(np.int8)
+        return values.astype(np.int8)
+
+    def _where_open(self, matrix: Matrix) -> NDArray[Any]:
+        """What a table holds where labels are left open, row by row."""
+        left_open = self.abstained
+        if not sparse.issparse(left_open) or not sparse.issparse(matrix):
+            return np.asarray(matrix[left_open.nonzero()]).ravel()
+        found = np.zeros(left_open.nnz, matrix.dtype)
+        parts = matrix.indptr, matrix.indices, matrix.data
+        packing.look_up(left_open.indptr, left_open.indices, *parts, found)
+        return found
 
 
 class PartialPrediction(_Partial):
@@ -237,13 +245,13 @@ class PartialPrediction(_Partial):
         -------
         int8 array or CSR, n × m
         """
-        rows, columns, values = self._read_answers(answers)
+        values = self._read_answers(answers)
         complete = self.codes.copy()
         if sparse.issparse(complete):
             complete.data[complete.data == ABSTAIN] = values
             complete.eliminate_zeros()
         else:
-            complete[rows, columns] = values
+            complete[complete == ABSTAIN] = values
         return complete
 
     def _check(self, matrix: Matrix, axes: Axes) -> None:
@@ -297,9 +305,9 @@ class PartialRanking(_Partial):
         answers : n × m table, or one answer per label left out, row by row
             0 or 1 for every label that is not ranked. Of a table only these are read.
         """
-        rows, columns, values = self._read_answers(answers)
+        values = self._read_answers(answers)
         key = self._corner(*self.shape).astype(np.int64)
-        key[rows, columns] = np.where(values == 1, ABSTAIN, self.shape[1])
+        key[key == ABSTAIN] = np.where(values == 1, ABSTAIN, self.shape[1])
         return np.argsort(np.argsort(key, axis=1, kind="stable"), axis=1).astype(np.int32)
 
     def _check(self, matrix: Matrix, axes: Axes) -> None:
@@ -320,6 +328,7 @@ class PartialRanking(_Partial):
             return super()._corner(n_rows, n_labels)
         some = self.codes[:n_rows]
         n, m = some.shape[0], min(n_labels, some.shape[1])
+        require_room((n, m), np.dtype(self.code_type), f"the {self.noun}")
         corner = np.empty((n, m), self.code_type)
         everywhere = np.arange(n + 1) * m, np.tile(np.arange(m), n)
         packing.lift_positions(*everywhere, some.indptr, some.indices, some.data, corner.reshape(-1))

@@ -5,7 +5,7 @@ read, converted, checked and decided while it is in the cache.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from scipy import sparse
 
 from abstain.errors import InvalidProbabilities
 from abstain.kernels import checking, packing
-from abstain.matrix import Matrix, read_matrix
+from abstain.matrix import Matrix, dense, read_matrix
 
 SPARE_ZEROS = 2  # padding of packed rows: enough that two labels of probability 0 can be ranked or answered
 
@@ -31,6 +31,7 @@ class Block:
 
     @property
     def packed(self) -> bool:
+        """Whether the rows are not where they will be written, but packed."""
         return not isinstance(self.rows, slice)
 
     def pack(self, data: NDArray[Any], padding: float, dtype: Any) -> NDArray[Any]:
@@ -39,19 +40,48 @@ class Block:
         packing.pack(self.source.indptr, data, self.rows, padding, result)
         return result
 
-    def labels(self, i: int) -> NDArray[np.intp]:
-        """Which label each column of row i stands for (of packed rows, where something is stored)."""
+    def columns(self) -> NDArray[np.int64]:
+        """Which label each packed entry stands for; 0 for padding, which stands for many."""
+        return self.pack(self.source.indices, 0, np.int64)
+
+    def places(self, at: NDArray[Any], column: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which row and which label of the table entries of the block are."""
         if not self.packed:
-            return np.arange(self.shape[1])
-        row = self.rows[i]
-        return self.source.indices[self.source.indptr[row] : self.source.indptr[row + 1]].astype(np.intp)
+            return at + self.rows.start, column
+        return self.rows[at], self.columns()[at, column]
 
     def per_label(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        """One number per label as a table that kernels can use: a single row, or a row for each packed instance."""
-        if not self.packed:
-            return vector[np.newaxis]
-        columns = self.pack(self.source.indices, 0, np.int64)
-        return vector[columns]
+        """One number per label as a table that kernels can use: a single row, or a row for each packed instance.
+
+        A single number (0-dimensional) is that of all labels.
+        """
+        if vector.ndim == 0:
+            return np.full((1, self.shape[1]), vector)
+        return vector[self.columns()] if self.packed else vector[np.newaxis]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Consecutive rows of a sparse table just as they are stored: for what each entry decides by itself."""
+
+    rows: slice
+    entries: slice
+    source: Matrix
+
+    @property
+    def indptr(self) -> NDArray[Any]:
+        """Where its rows begin in the whole table, and where the last one ends."""
+        return self.source.indptr[self.rows.start : self.rows.stop + 1]
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Which label each of its entries is about."""
+        return self.source.indices[self.entries]
+
+    def places(self, at: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which row and which label of the table some of its entries are."""
+        row = np.searchsorted(self.indptr, at + self.entries.start, side="right") - 1 + self.rows.start
+        return row, self.labels[at].astype(np.int64)
 
 
 class Probabilities:
@@ -62,9 +92,16 @@ class Probabilities:
         self.n_rows, self.n_labels = self.matrix.shape
         self.is_sparse = sparse.issparse(self.matrix)
         self._numbers: NDArray[np.intp] | None = None
-        if self.is_sparse and np.count_nonzero(self.matrix.data) < len(self.matrix.data):
-            self.matrix = self.matrix.copy()
-            self.matrix.eliminate_zeros()
+
+    @property
+    def n_entries(self) -> int:
+        """How many probabilities are stored."""
+        return len(self.matrix.data) if self.is_sparse else self.n_rows * self.n_labels
+
+    @property
+    def widest(self) -> int:
+        """How many probabilities a row stores at most."""
+        return int(np.diff(self.matrix.indptr).max(initial=0)) if self.is_sparse else self.n_labels
 
     def take(self, rows: NDArray[np.intp]) -> "Probabilities":
         """Some of the rows; errors name them as in the whole table."""
@@ -74,8 +111,7 @@ class Probabilities:
 
     def make_dense(self) -> None:
         """Store every probability, for those who need something of every label."""
-        if self.is_sparse:
-            self.matrix, self.is_sparse = self.matrix.toarray(), False
+        self.matrix, self.is_sparse = dense(self.matrix, "the probabilities"), False
 
     def blocks(self, entries: int) -> Iterator[Block]:
         """The rows, each in one block; blocks of about so many entries."""
@@ -87,33 +123,59 @@ class Probabilities:
                 rows = slice(first, min(first + height, self.n_rows))
                 yield Block(rows, (rows.stop - first, self.n_labels), self.matrix)
 
+    def stretches(self, entries: int = 1 << 18) -> Iterator[Stretch]:
+        """The rows of a sparse table, each in one stretch; stretches of about so many entries."""
+        indptr = self.matrix.indptr
+        first = 0
+        while first < self.n_rows:
+            last = max(first + 1, int(np.searchsorted(indptr, int(indptr[first]) + entries, side="right")) - 1)
+            yield Stretch(slice(first, last), slice(int(indptr[first]), int(indptr[last])), self.matrix)
+            first = last
+
     def check(self) -> None:
         """Look at every value, for those who read the matrix itself."""
-        for block in self.blocks(1 << 18):
-            self.load(block)
+        if self.is_sparse:
+            for stretch in self.stretches():
+                self.load_entries(stretch)
+        else:
+            for block in self.blocks(1 << 18):
+                self.load(block)
 
     def load(self, block: Block) -> NDArray[np.float64]:
         """The probabilities of a block: C-contiguous float64 in [0, 1], a view where the data already is that."""
         if block.packed:
-            values = block.pack(self.matrix.data, 0.0, np.float64)
-        else:
-            values = np.ascontiguousarray(self.matrix[block.rows], dtype=np.float64)
+            return self._checked(block.pack(self.matrix.data, 0.0, np.float64))
+        return self._checked(np.ascontiguousarray(self.matrix[block.rows], dtype=np.float64))
+
+    def load_entries(self, stretch: Stretch) -> NDArray[np.floating[Any]]:
+        """The probabilities that a stretch stores: a vector in [0, 1], of float32 if they are that, else of float64."""
+        values = self.matrix.data[stretch.entries]
+        return self._checked(values if values.dtype == np.float32 else values.astype(np.float64, copy=False))
+
+    def _checked(self, values: NDArray[Any]) -> NDArray[Any]:
         if checking.all_inside(values.ravel(), 0.0, 1.0):
             return values
         slack = rounding_slack(self.matrix.dtype)
         if checking.all_inside(values.ravel(), -slack, 1.0 + slack):
             return np.clip(values, 0.0, 1.0)
-        raise InvalidProbabilities(self._complaint(block, values, slack))
+        raise InvalidProbabilities(self._complaint(slack))
 
-    def _complaint(self, block: Block, values: NDArray[np.float64], slack: float) -> str:
-        bad = ~((values >= -slack) & (values <= 1.0 + slack))
-        rows = np.arange(self.n_rows)[block.rows]
-        worst = min(np.flatnonzero(bad.any(axis=1)), key=lambda i: rows[i])
-        i, j = int(rows[worst]), int(np.argmax(bad[worst]))
-        column = int(self.matrix.indices[self.matrix.indptr[i] + j]) if block.packed else j
-        row = i if self._numbers is None else int(self._numbers[i])
-        where = f"{self.axes.row(row)}, {self.axes.label(column)}"
-        return f"probabilities: {where} is {values[worst, j]}; a probability is a number from 0 to 1"
+    def _complaint(self, slack: float) -> str:
+        """What is wrong with the first value that is, row by row: blocks are not always in this order."""
+        pieces: Iterable[Stretch | Block] = self.stretches() if self.is_sparse else self.blocks(1 << 18)
+        for piece in pieces:
+            part = self.matrix.data[piece.entries] if isinstance(piece, Stretch) else self.matrix[piece.rows]
+            values = part.astype(np.float64).ravel()
+            bad = np.flatnonzero(~((values >= -slack) & (values <= 1.0 + slack)))
+            if len(bad):
+                break
+        at = int(bad[0])
+        if isinstance(piece, Stretch):
+            (i,), (j,) = piece.places(bad[:1])
+        else:
+            i, j = piece.rows.start + at // self.n_labels, at % self.n_labels
+        where = f"{self.axes.row(int(i if self._numbers is None else self._numbers[i]))}, {self.axes.label(int(j))}"
+        return f"probabilities: {where} is {values[at]}; a probability is a number from 0 to 1"
 
 
 def rounding_slack(dtype: np.dtype[Any]) -> float:
@@ -123,9 +185,16 @@ def rounding_slack(dtype: np.dtype[Any]) -> float:
 
 def packed_blocks(matrix: sparse.csr_array, entries: int) -> Iterator[Block]:
     """Rows of a sparse matrix, similar lengths together, so that packing them wastes little."""
-    stored = np.diff(matrix.indptr).astype(np.int64)
-    order = np.argsort(stored, kind="stable")
-    width = np.minimum(stored[order] + SPARE_ZEROS, matrix.shape[1])
+    for rows, shape in similar_rows(np.diff(matrix.indptr), matrix.shape[1], entries):
+        yield Block(rows, shape, matrix)
+
+
+def similar_rows(
+    lengths: NDArray[Any], n_labels: int, entries: int
+) -> Iterator[tuple[NDArray[np.intp], tuple[int, int]]]:
+    """Rows of similar length, and the shape of a block that has room for them and for a little padding."""
+    order = np.argsort(lengths, kind="stable")
+    width = np.minimum(lengths[order].astype(np.int64) + SPARE_ZEROS, n_labels)
     first = 0
     while first < len(order):
         # Widths increase, so the padded area grows with the number of rows: take as many as fit.
@@ -133,5 +202,5 @@ def packed_blocks(matrix: sparse.csr_array, entries: int) -> Iterator[Block]:
             range(1, len(order) - first + 1), entries, key=lambda count: count * width[first + count - 1]
         )
         last = first + max(1, rows_that_fit)
-        yield Block(order[first:last], (last - first, int(width[last - 1])), matrix)
+        yield order[first:last], (last - first, int(width[last - 1]))
         first = last

@@ -7,11 +7,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.assembly import Assembly
-from abstain.errors import InvalidLoss, InvalidPenalty
+from abstain.errors import InvalidLoss
+from abstain.kernels import packing
 from abstain.kernels.choice import TIE
 from abstain.kernels.hull import lower_hull
 from abstain.losses import Loss
 from abstain.losses.base import BlockProfile
+from abstain.matrix import Axes
 from abstain.penalties import Linear, PenaltyLike, as_penalty
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.probabilities import Block, Probabilities
@@ -76,6 +78,17 @@ class CostPath:
         return corner
 
 
+def require_profile(loss: Loss, n_labels: int, axes: Axes, is_sparse: bool) -> None:
+    """Raise `InvalidLoss` or `InvalidLabels` if there is no profile of a loss for such a table."""
+    loss.check(n_labels)
+    axes.require_labels(loss.label_names, repr(loss))
+    if is_sparse and not loss.zeros_are_safe:
+        raise InvalidLoss(
+            f"the profile of {loss!r} on sparse probabilities would be dense: with zero_division=0, leaving open "
+            "what is stored does not make the risk 0. Use zero_division=1, a dense array, or abstain.decide."
+        )
+
+
 class RiskProfile:
     """What any number of abstentions would buy, for each instance. Made by `abstain.risk_profile`.
 
@@ -83,13 +96,7 @@ class RiskProfile:
     """
 
     def __init__(self, probabilities: Probabilities, loss: Loss) -> None:
-        loss.check(probabilities.n_labels)
-        probabilities.axes.require_labels(loss.label_names, repr(loss))
-        if probabilities.is_sparse and not loss.zeros_are_safe:
-            raise InvalidLoss(
-                f"the profile of {loss!r} on sparse probabilities would be dense: with zero_division=0, leaving open "
-                "what is stored does not make the risk 0. Use zero_division=1, a dense array, or abstain.decide."
-            )
+        require_profile(loss, probabilities.n_labels, probabilities.axes, probabilities.is_sparse)
         self.loss = loss
         self._probabilities = probabilities
         self._packed: list[tuple[Block, BlockProfile]] = []
@@ -135,23 +142,18 @@ class RiskProfile:
             values.flags.writeable = False
             return values
         source = self._probabilities.matrix
-        stored = np.diff(source.indptr)
         data = np.empty(len(source.data))
         for block, profile in self.pieces():
-            at = source.indptr[block.rows][:, np.newaxis] + np.arange(block.shape[1])
-            inside = np.arange(block.shape[1]) < stored[block.rows][:, np.newaxis]
-            data[at[inside]] = profile.values[:, :-1][inside]
-        indices = np.arange(len(data)) - np.repeat(source.indptr[:-1], stored)
+            packing.unpack(source.indptr, profile.values, block.rows, data)
+        indices = np.arange(len(data), dtype=source.indptr.dtype)
+        indices -= np.repeat(source.indptr[:-1], np.diff(source.indptr))
         shape = (self._probabilities.n_rows, self._probabilities.n_labels + 1)
         return sparse.csr_array((data, indices, source.indptr.copy()), shape)
 
     def decide(self, penalty: PenaltyLike = 0.1) -> PartialPrediction | PartialRanking:
         """The optimal partial prediction for a further counting penalty; as `abstain.decide`, from what is known."""
         bound = as_penalty(penalty).bind(self._probabilities.n_labels)
-        if bound.label_costs is not None:
-            raise InvalidPenalty(
-                "a risk profile counts abstentions and cannot price labels; use abstain.decide for PerLabel"
-            )
+        bound.require_counting()
         if self._probabilities.is_sparse:
             bound.require_nondecreasing()
         assembly = Assembly(self._probabilities, self.loss)

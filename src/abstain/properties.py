@@ -113,9 +113,11 @@ def is_uncertainty_aligned(prediction: Any, probabilities: Any) -> Verdict:
         if len(inverted):
             i = inverted[0]
             row = int(np.arange(len(partial))[block.rows][i])
-            labels = block.labels(int(i)).tolist()
             worst, least = int(answered[i].argmax()), int(abstained[i].argmin())
-            found = Inversion(row, labels[worst], labels[least], float(answered[i, worst]), float(abstained[i, least]))
+            _, labels = block.places(np.array([i, i]), np.array([worst, least]))
+            found = Inversion(
+                row, int(labels[0]), int(labels[1]), float(answered[i, worst]), float(abstained[i, least])
+            )
             return Verdict(False, found)
     return Verdict(True)
 

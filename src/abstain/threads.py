@@ -5,25 +5,40 @@ The kernels release the GIL, so threads share the arrays and no row is copied. T
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+_one_core: ContextVar[bool] = ContextVar("one_core", default=False)
+
 
 def thread_count() -> int:
-    """The cores this process may use, or what ``ABSTAIN_NUM_THREADS`` says."""
+    """The cores this process may use (one within `one_core`), or what ``ABSTAIN_NUM_THREADS`` says."""
     chosen = os.environ.get("ABSTAIN_NUM_THREADS")
     if chosen:
         if not chosen.isdecimal() or int(chosen) < 1:
             raise ValueError(f"the environment variable ABSTAIN_NUM_THREADS is {chosen!r}; expected a whole number ≥ 1")
         return int(chosen)
+    if _one_core.get():
+        return 1
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Blocks one after the other, unless ``ABSTAIN_NUM_THREADS`` is set: for a task of those who fill the cores."""
+    before = _one_core.set(True)
+    try:
+        yield
+    finally:
+        _one_core.reset(before)
 
 
 def for_each(task: Callable[[T], None], items: Iterable[T]) -> None:

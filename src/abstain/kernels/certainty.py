@@ -29,6 +29,38 @@ def answer_where_cheap(p, false_negative, false_positive, review, codes, expecte
 
 
 @kernel
+def answer_entries_where_cheap(p, labels, indptr, false_negative, false_positive, slope, own, codes, expected):
+    """The same for the stored entries of consecutive sparse rows: what is not stored is answered 0 at no cost.
+
+    p, labels and codes begin where the first row does; a cost is one number (0-dimensional) or one for each label, and
+    a label's price is slope + own. Each row is added up in order.
+    """
+    fn, fp, price = 0.0, 0.0, slope
+    if false_negative.ndim == 0:
+        fn = false_negative[()]
+    if false_positive.ndim == 0:
+        fp = false_positive[()]
+    if own.ndim == 0:
+        price = slope + own[()]
+    for i in range(indptr.shape[0] - 1):
+        total = 0.0
+        for k in range(indptr[i] - indptr[0], indptr[i + 1] - indptr[0]):
+            if false_negative.ndim == 1:
+                fn = false_negative[labels[k]]
+            if false_positive.ndim == 1:
+                fp = false_positive[labels[k]]
+            if own.ndim == 1:
+                price = slope + own[labels[k]]
+            chance = np.float64(p[k])
+            if_zero = fn * chance
+            if_one = fp * (1.0 - chance)
+            score = min(if_zero, if_one)
+            total += min(score, price)
+            codes[k] = (1 if if_zero > if_one else 0) if score <= price * (1.0 + TIE) else -1
+        expected[i] = total
+
+
+@kernel
 def score(p, false_negative, false_positive, price, scores):
     """scores[i, j] = what answering label j saves (negative) or costs against abstaining at its price."""
     n, m = p.shape

@@ -385,29 +385,58 @@ def answer_around_gap(p, ranked, start, n_abstained, codes):
 
 
 @kernel
+def _terms_of_row(p, codes, i, nothing, rule, head, misses):
+    """Fill in the head and the misses of row i; returns its value, and that of more zeros if nothing is answered 1."""
+    size = rule.weights.shape[0]
+    misses[:] = rule.weights
+    head[:] = 0.0
+    none_relevant = nothing
+    positives = answered = 0
+    for j in range(p.shape[1]):
+        x = p[i, j]
+        if codes[i, j] == 1:
+            positives += 1
+            for q in range(size):
+                factor = rule.step[q] * (1.0 - x * rule.fade_in[q])
+                head[q] = head[q] * factor + x * rule.hit[q] * misses[q]
+                misses[q] *= factor
+        elif codes[i, j] == 0:
+            none_relevant *= 1.0 - x
+            for q in range(size):
+                head[q] *= 1.0 - x * rule.fade_out[q]
+                misses[q] *= 1.0 - x * rule.fade_out[q]
+        answered += codes[i, j] >= 0
+    value = 1.0 if answered == 0 else (head.sum() if positives > 0 else none_relevant)
+    return value, none_relevant if positives == 0 else -1.0
+
+
+@kernel
 def expected_overlap(p, codes, nothing, rule, values):
     """The expected measure of any partial prediction: 1 where nothing is answered."""
-    n, m = p.shape
+    head, misses = np.empty(rule.weights.shape[0]), np.empty(rule.weights.shape[0])
+    for i in range(p.shape[0]):
+        values[i], _ = _terms_of_row(p, codes, i, nothing, rule, head, misses)
+
+
+@kernel
+def savings_of_overlap(p, codes, rows, columns, nothing, rule, savings):
+    """What the expected measure loses if one more label is answered, as well as it can be: at each of some places.
+
+    Invariants: the places lie where codes are −1, those of a row one after the other.
+    """
     size = rule.weights.shape[0]
-    misses = np.empty(size)
-    head = np.empty(size)
-    for i in range(n):
-        misses[:] = rule.weights
-        head[:] = 0.0
-        none_relevant = nothing
-        positives = answered = 0
-        for j in range(m):
-            x = p[i, j]
-            if codes[i, j] == 1:
-                positives += 1
-                for q in range(size):
-                    factor = rule.step[q] * (1.0 - x * rule.fade_in[q])
-                    head[q] = head[q] * factor + x * rule.hit[q] * misses[q]
-                    misses[q] *= factor
-            elif codes[i, j] == 0:
-                none_relevant *= 1.0 - x
-                for q in range(size):
-                    head[q] *= 1.0 - x * rule.fade_out[q]
-                    misses[q] *= 1.0 - x * rule.fade_out[q]
-            answered += codes[i, j] >= 0
-        values[i] = 1.0 if answered == 0 else (head.sum() if positives > 0 else none_relevant)
+    head, misses = np.empty(size), np.empty(size)
+    last = -1
+    value = none_relevant = 0.0
+    for k in range(rows.shape[0]):
+        if rows[k] != last:
+            last = rows[k]
+            value, none_relevant = _terms_of_row(p, codes, last, nothing, rule, head, misses)
+        x = p[last, columns[k]]
+        if_one = if_zero = 0.0
+        for q in range(size):
+            if_one += head[q] * rule.step[q] * (1.0 - x * rule.fade_in[q]) + x * rule.hit[q] * misses[q]
+            if_zero += head[q] * (1.0 - x * rule.fade_out[q])
+        if none_relevant >= 0.0:
+            if_zero = none_relevant * (1.0 - x)
+        savings[k] = value - max(if_one, if_zero)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from abstain.errors import InvalidLoss, InvalidPenalty
 from abstain.kernels.choice import choose
 from abstain.penalties import BoundPenalty
-from abstain.probabilities import Block
+from abstain.probabilities import Block, Stretch
 
 Floats = NDArray[np.float64]
 Codes = NDArray[Any]
@@ -67,6 +67,10 @@ class Loss(ABC):
     def check(self, n_labels: int) -> None:
         """Raise `InvalidLoss` if the loss has parameters that do not fit so many labels."""
 
+    def restricted(self, labels: Counts) -> "Loss":
+        """The same loss of some of the labels."""
+        return self
+
     def accept(self, penalty: BoundPenalty) -> None:
         """Raise `InvalidPenalty` if no optimum can be found for this penalty."""
         if penalty.label_costs is not None and not self.is_decomposable:
@@ -90,6 +94,16 @@ class Loss(ABC):
         profile = self.empty_profile(p.shape)
         self.profile(block, p, profile)
         self.decide_from_profile(block, p, profile, penalty, codes, expected)
+
+    def decides_by_entry(self, penalty: BoundPenalty) -> bool:
+        """Whether each label is decided by itself, so that sparse rows need not be packed."""
+        return False
+
+    def decide_entries(
+        self, stretch: Stretch, p: NDArray[np.floating[Any]], penalty: BoundPenalty, codes: Codes, expected: Floats
+    ) -> None:
+        """The same as `decide` for rows as they are stored, where the loss decides by entry."""
+        raise NotImplementedError
 
     def decide_and_count(
         self, block: Block, p: Floats, penalty: BoundPenalty, other: BoundPenalty, codes: Codes, expected: Floats
@@ -123,6 +137,13 @@ class Loss(ABC):
     @abstractmethod
     def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
         """E[ℓ(y_D, ŷ_D)] of each row, for independent labels with probabilities p and any answers."""
+
+    @abstractmethod
+    def savings(self, block: Block, p: Floats, codes: Codes, rows: Counts, columns: Counts) -> Floats:
+        """What reviews of abstained labels save: how much the best answer to just this label would add to E[ℓ].
+
+        They are given by their places in the block, row by row.
+        """
 
 
 def start_at(profile: BlockProfile, n_abstained: NDArray[np.intp]) -> NDArray[np.int32]:

@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from abstain.errors import InvalidLoss
 from abstain.kernels import certainty
 from abstain.kernels.choice import choose
-from abstain.losses.base import Codes, Floats
+from abstain.losses.base import Codes, Counts, Floats
 from abstain.losses.certainty import CertaintyLoss, free
 from abstain.matrix import names_of
 from abstain.penalties import BoundPenalty
-from abstain.probabilities import Block
+from abstain.probabilities import Block, Stretch
 
 
 class Hamming(CertaintyLoss):
@@ -57,6 +57,10 @@ class Hamming(CertaintyLoss):
             if cost.ndim == 1 and len(cost) != n_labels:
                 raise InvalidLoss(f"Hamming: {name} has {len(cost)} costs for {n_labels} labels")
 
+    def restricted(self, labels: Counts) -> "Hamming":
+        costs = self.false_negative, self.false_positive
+        return Hamming(*(cost if cost.ndim == 0 else cost[labels] for cost in costs))
+
     def largest_risk(self, n_labels: int) -> NDArray[np.float64]:
         """max_p min(fn·p, fp·(1 − p)) = 1 / (1/fn + 1/fp) of each label: from this cost on it is always answered."""
         fn, fp = (np.broadcast_to(cost, n_labels) for cost in (self.false_negative, self.false_positive))
@@ -64,7 +68,7 @@ class Hamming(CertaintyLoss):
             return np.asarray(1.0 / (1.0 / fn + 1.0 / fp))
 
     def costs(self, block: Block) -> tuple[Floats, Floats]:
-        return _spread(self.false_negative, block), _spread(self.false_positive, block)
+        return block.per_label(self.false_negative), block.per_label(self.false_positive)
 
     def accumulate(self, sorted_scores: Floats, values: Floats) -> None:
         certainty.profile_of_sum(sorted_scores, values)
@@ -72,7 +76,7 @@ class Hamming(CertaintyLoss):
     def decide(self, block: Block, p: Floats, penalty: BoundPenalty, codes: Codes, expected: Floats) -> None:
         own = None if penalty.label_costs is None else block.per_label(penalty.label_costs)
         if penalty.slope is not None:
-            price = _spread(np.array(penalty.slope), block)
+            price = block.per_label(np.array(penalty.slope))
             with np.errstate(over="ignore"):
                 price = price if own is None else price + own
             certainty.answer_where_cheap(p, *self.costs(block), price, codes, expected)
@@ -80,6 +84,16 @@ class Hamming(CertaintyLoss):
             super().decide(block, p, penalty, codes, expected)
         else:
             self._decide_with_prices(block, p, penalty, own, codes, expected)
+
+    def decides_by_entry(self, penalty: BoundPenalty) -> bool:
+        return penalty.slope is not None
+
+    def decide_entries(
+        self, stretch: Stretch, p: NDArray[np.floating[Any]], penalty: BoundPenalty, codes: Codes, expected: Floats
+    ) -> None:
+        own = np.array(0.0) if penalty.label_costs is None else penalty.label_costs
+        costs = self.false_negative, self.false_positive, penalty.slope, own
+        certainty.answer_entries_where_cheap(p, stretch.labels, stretch.indptr, *costs, codes, expected)
 
     def _decide_with_prices(
         self, block: Block, p: Floats, penalty: BoundPenalty, price: Floats, codes: Codes, expected: Floats
@@ -108,6 +122,11 @@ class Hamming(CertaintyLoss):
         risk: Floats = (fn * p * (codes == 0) + fp * (1.0 - p) * (codes == 1)).sum(axis=1)
         return risk
 
+    def savings(self, block: Block, p: Floats, codes: Codes, rows: Counts, columns: Counts) -> Floats:
+        fn, fp = (cost[rows if len(cost) > 1 else 0, columns] for cost in self.costs(block))
+        chance = p[rows, columns]
+        return np.minimum(fn * chance, fp * (1.0 - chance))
+
 
 def _read_costs(costs: ArrayLike, name: str) -> NDArray[np.float64]:
     try:
@@ -121,10 +140,6 @@ def _read_costs(costs: ArrayLike, name: str) -> NDArray[np.float64]:
         where = f" of label {bad[0]}" if array.ndim else ""
         raise InvalidLoss(f"Hamming: {name}{where} is {np.ravel(array)[bad[0]]}; expected finite numbers ≥ 0")
     return array
-
-
-def _spread(cost: NDArray[np.float64], block: Block) -> Floats:
-    return np.full((1, block.shape[1]), cost) if cost.ndim == 0 else block.per_label(cost)
 
 
 def _shown(cost: NDArray[np.float64]) -> Any:

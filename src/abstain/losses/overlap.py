@@ -84,6 +84,11 @@ class OverlapLoss(Loss):
         overlap.expected_overlap(p, codes, self.zero_division, self.rule(p.shape[1]), value)
         return 1.0 - value
 
+    def savings(self, block: Block, p: Floats, codes: Codes, rows: Counts, columns: Counts) -> Floats:
+        saved = np.empty(len(rows))
+        overlap.savings_of_overlap(p, codes, rows, columns, self.zero_division, self.rule(p.shape[1]), saved)
+        return saved
+
 
 class FMeasure(OverlapLoss):
     """ℓ = 1 − F_β,  F_β = (1 + β²) · hits / (predicted + β² · relevant), counted among the answered labels.

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain.kernels import ranking
-from abstain.losses.base import BlockProfile, Codes, Floats, Loss, start_at
+from abstain.losses.base import BlockProfile, Codes, Counts, Floats, Loss, start_at
 from abstain.probabilities import Block
 
 
@@ -59,3 +59,8 @@ class Rank(Loss):
         irrelevant_ahead = np.cumsum(irrelevant, axis=1) - irrelevant + not_shown
         risk: Floats = np.where(ranked, chance * irrelevant_ahead, 0.0).sum(axis=1)
         return risk
+
+    def savings(self, block: Block, p: Floats, codes: Codes, rows: Counts, columns: Counts) -> Floats:
+        saved = np.empty(len(rows))
+        ranking.savings_of_ranking(p, codes, rows, columns, saved)
+        return saved

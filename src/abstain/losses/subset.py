@@ -39,6 +39,14 @@ class SubsetZeroOne(CertaintyLoss):
         return (extra + missed > 0).astype(np.float64)
 
     def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
-        right = np.where(codes == 1, p, np.where(codes == 0, 1.0 - p, 1.0))
-        risk: Floats = 1.0 - right.prod(axis=1)
-        return risk
+        return 1.0 - _all_right(p, codes)
+
+    def savings(self, block: Block, p: Floats, codes: Codes, rows: Counts, columns: Counts) -> Floats:
+        chance = p[rows, columns]
+        return _all_right(p, codes)[rows] * np.minimum(chance, 1.0 - chance)
+
+
+def _all_right(p: Floats, codes: Codes) -> Floats:
+    """The chance that no answer of a row is wrong."""
+    right: Floats = np.where(codes == 1, p, np.where(codes == 0, 1.0 - p, 1.0)).prod(axis=1)
+    return right
