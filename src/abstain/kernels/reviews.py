@@ -41,6 +41,84 @@ def review_above(p, false_negative, false_positive, review, low, high, codes, ex
 
 
 @kernel
+def review_entries_above(
+    p, labels, indptr, false_negative, false_positive, review, low, high, codes, expected, n_open, position, value
+):
+    """The same for the stored entries of consecutive sparse rows, as in `certainty.answer_entries_where_cheap`."""
+    fn, fp, cost = 0.0, 0.0, 0.0
+    if false_negative.ndim == 0:
+        fn = false_negative[()]
+    if false_positive.ndim == 0:
+        fp = false_positive[()]
+    if review.ndim == 0:
+        cost = review[()]
+    found = 0
+    for i in range(indptr.shape[0] - 1):
+        total, above = 0.0, 0
+        for k in range(indptr[i] - indptr[0], indptr[i + 1] - indptr[0]):
+            if false_negative.ndim == 1:
+                fn = false_negative[labels[k]]
+            if false_positive.ndim == 1:
+                fp = false_positive[labels[k]]
+            if review.ndim == 1:
+                cost = review[labels[k]]
+            chance = np.float64(p[k])
+            if_zero = fn * chance
+            if_one = fp * (1.0 - chance)
+            risk = min(if_zero, if_one)
+            saved = risk - cost
+            codes[k] = (1 if if_zero > if_one else 0) if saved <= high else -1
+            total += cost if saved > high else risk
+            above += saved > high
+            position[found] = k  # overwritten by the next one, if it is none
+            value[found] = saved
+            found += (saved > low) & (saved <= high)
+        expected[i], n_open[i] = total, above
+    return found
+
+
+@kernel
+def best_of_labels(labels, values, most, order, taken, scarcity):
+    """Mark the at most most[j] largest positive values of each label j, of equal ones the first.
+
+    Writes all places label by label into `order`; scarcity[j] is what the first refused one would have saved, or 0.
+    """
+    m = most.shape[0]
+    end = np.zeros(m + 1, np.int64)
+    for k in range(labels.shape[0]):
+        end[labels[k] + 1] += 1
+    for j in range(m):
+        end[j + 1] += end[j]
+    for k in range(labels.shape[0]):
+        order[end[labels[k]]] = k
+        end[labels[k]] += 1
+    first = 0
+    for j in range(m):  # by now end[j] is where label j ends
+        n_positive = 0
+        for at in range(first, end[j]):
+            n_positive += values[order[at]] > 0.0
+        threshold, ties = 0.0, 0
+        if n_positive > most[j]:
+            positive = np.empty(n_positive)
+            n_positive = 0
+            for at in range(first, end[j]):
+                if values[order[at]] > 0.0:
+                    positive[n_positive] = values[order[at]]
+                    n_positive += 1
+            threshold = np.partition(positive, n_positive - 1 - most[j])[n_positive - 1 - most[j]]
+            ties = most[j]
+            for at in range(n_positive):
+                ties -= positive[at] > threshold
+        scarcity[j] = threshold
+        for at in range(first, end[j]):
+            value = values[order[at]]
+            tied = ties > 0 and value == threshold
+            taken[order[at]] = value > threshold or tied
+            ties -= tied
+        first = end[j]
+
+
+@kernel
 def best_of_rows(values, most, position, value):
     """The at most `most` largest positive entries of each row, of equal ones the first; returns how many there are.
 
