@@ -1,7 +1,9 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and files that are never seen."""
 
 import os
+import tempfile
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +25,13 @@ def replacing(file: Path) -> Iterator[IO[bytes]]:
         draft.replace(file)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def nameless_file(owner: object, folder: Path | None = None) -> IO[bytes]:
+    """A file that nobody sees, for what its owner has no room for in memory; it vanishes with the owner."""
+    file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with its owner
+    weakref.finalize(owner, file.close)
+    return file
 
 
 def remove_forgotten(folder: Path) -> None:

@@ -1,14 +1,11 @@
-"""One door for tables in files: CSV, Parquet and npz, with the names of labels and rows.
+"""One door for tables in files: CSV, Parquet, Arrow, npy and npz, with the names of labels and rows.
 
 What is written is read back as it was: the numbers exactly, the names, and which labels are left open. A file is either
 written whole or not at all.
 """
 
 import os
-import zipfile
-import zlib
-from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +15,7 @@ from scipy import sparse
 
 from abstain.drafts import replacing
 from abstain.errors import InvalidDataset
-from abstain.formats import FORMATS, Read, Write, counts, require_different
+from abstain.formats import FORMATS, counts, kind_of, require_different, said_of
 from abstain.matrix import Matrix, Table, read_matrix
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
 
@@ -31,8 +28,9 @@ def read_table(path: str | os.PathLike[str], *, index: str | None = None, labels
     Parameters
     ----------
     path : path
-        Its ending tells the format: ``.csv``, ``.csv.gz``, ``.parquet`` or ``.npz``. All but npz need pyarrow. An npz
-        file may also come from `scipy.sparse.save_npz`, or from `numpy.savez` with one 2-D array.
+        Its ending tells the format: ``.csv``, ``.csv.gz``, ``.parquet``, ``.arrow`` (also ``.feather``, ``.ipc``),
+        ``.arrows`` (a stream), ``.npy`` or ``.npz``. All but the last two need pyarrow. An npz file may also come from
+        `scipy.sparse.save_npz`, or from `numpy.savez` with one 2-D array; an npy file is mapped, not read.
     index : str, optional
         The column with the names of the rows. By default it is the first column if that holds text (not mostly numbers)
         or is called "id", "index" or nothing, or the one that pandas has written. Row names 0, 1, 2 … are none.
@@ -72,10 +70,10 @@ def read_table(path: str | os.PathLike[str], *, index: str | None = None, labels
     b    ?    0
     """
     file = Path(path)
-    read = _format_of(file)[0]
+    read = FORMATS[kind_of(file)][0]
     if not file.is_file():
         raise InvalidDataset(f"{file}: there is no such file")
-    with _said_of(file):
+    with said_of(file):
         values, names, rows = read(file, index, None if labels is None else list(labels))
     matrix, _ = read_matrix(values, str(file), InvalidDataset)
     return Table(matrix, None if names is None else tuple(names), rows)
@@ -105,7 +103,7 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     Table of 1000 rows × 50 labels (sparse float64)
     """
     file = Path(path)
-    write = _format_of(file)[1]
+    write = FORMATS[kind_of(file)][1]
     if not file.parent.is_dir():
         raise FileNotFoundError(f"{file}: there is no folder {str(file.parent)!r}")
     if isinstance(table, PartialPrediction | PartialRanking):
@@ -121,27 +119,6 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
         write(target, _native(codes), names, rows, left_open)
 
 
-def _format_of(file: Path) -> tuple[Read, Write]:
-    for suffix, pair in FORMATS.items():
-        if file.name.lower().endswith(suffix):
-            return pair
-    raise InvalidDataset(f"{file}: unknown kind of file; expected a name that ends in {', '.join(FORMATS)}")
-
-
-@contextmanager
-def _said_of(file: Path) -> Iterator[None]:
-    """What goes wrong in a reader is said of the file."""
-    try:
-        yield
-    except InvalidDataset as reason:
-        raise InvalidDataset(f"{file}: {reason}") from reason.__cause__
-    except UnicodeDecodeError as reason:
-        found = f"byte {reason.object[reason.start]:#04x} at {reason.start}"
-        raise InvalidDataset(f"{file}: is no text in UTF-8 ({found}); save it in that encoding") from reason
-    except (OSError, EOFError, ValueError, KeyError, zlib.error, zipfile.BadZipFile, NotImplementedError) as reason:
-        raise InvalidDataset(f"{file}: cannot be read ({str(reason) or type(reason).__name__})") from reason
-
-
 def _native(values: Matrix) -> Matrix:
     """The same numbers in a type that every format has."""
     if values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8):
@@ -154,7 +131,7 @@ def _label_names(names: tuple[Hashable, ...] | None, file: Path) -> list[str] | 
     if names is None or counts(names):
         return None
     texts = [_text(name, file) for name in names]
-    with _said_of(file):
+    with said_of(file):
         require_different(texts)
     return texts
 

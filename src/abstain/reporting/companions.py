@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from abstain.errors import InvalidDataset
-from abstain.formats import INDEX_NAMES
+from abstain.formats.names import INDEX_NAMES
 from abstain.matrix import Table
 
 PICTURES = ".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff"

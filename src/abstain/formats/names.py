@@ -1,0 +1,44 @@
+"""What rows and columns are called in a file."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from abstain.errors import InvalidDataset
+
+INDEX_NAMES = "id", "index", "", "__index_level_0__"
+"""A first column of this name holds the names of the rows: what we write, and what pandas does."""
+
+
+def counts(names: Any) -> bool:
+    """Whether names are just 0, 1, 2 …"""
+    return list(names) == list(range(len(names)))
+
+
+def labels_called(names: Sequence[str]) -> tuple[str, ...] | None:
+    """What columns tell of their labels: nothing if they are called 0, 1, 2 …, for columns must be called something."""
+    return None if list(names) == [str(j) for j in range(len(names))] else tuple(names)
+
+
+def rows_called(names: Any, asked: bool) -> Any:
+    """What a column tells of its rows: nothing if it just counts and was not asked for."""
+    return None if names is None or (not asked and counts(names)) else names
+
+
+def require_different(names: Sequence[str]) -> None:
+    """Raise `InvalidDataset` if two columns have the same name."""
+    if len(set(names)) < len(names):
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise InvalidDataset(f"two columns are called {twice!r}")
+
+
+def positions(wanted: Sequence[str], names: Sequence[str]) -> list[int]:
+    """Where the wanted columns are."""
+    at = {name: j for j, name in enumerate(names)}
+    for name in wanted:
+        if name not in at:
+            close = get_close_matches(str(name), names, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(map(repr, names[:8]))}"
+            raise InvalidDataset(f"there is no column {name!r}{hint}")
+    return [at[name] for name in wanted]
