@@ -435,7 +435,9 @@ class Foreign:
 @pytest.mark.parametrize("shape", ["table", "single precision", "sparse", "tuple", "cube"])
 def test_foreign_classifiers(shape):
     model = AbstainingClassifier(Foreign(shape)).fit(X, Y)
-    np.testing.assert_allclose(model.predict_proba(X), np.tile(Y.mean(axis=0), (240, 1)), rtol=1e-6)
+    probabilities = model.predict_proba(X)
+    assert sparse.issparse(probabilities) == (shape == "sparse")
+    np.testing.assert_allclose(sparse.csr_array(probabilities).toarray(), np.tile(Y.mean(axis=0), (240, 1)), rtol=1e-6)
 
 
 @pytest.mark.parametrize(

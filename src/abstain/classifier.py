@@ -16,7 +16,7 @@ from abstain.decision import decide
 from abstain.fitting import cross_fit, fit_labels, folds_for, require_classifier
 from abstain.learners import recommended
 from abstain.losses import LossLike, as_loss
-from abstain.matrix import Table
+from abstain.matrix import Matrix, Table, dense
 from abstain.penalties import PenaltyLike, as_penalty
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.scoring import AbstentionScorer
@@ -99,7 +99,8 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n, n_features)
             What the estimator accepts.
         y : n × m table of 0 and 1 (array, frame or sparse matrix), or a vector of classes
-            The names of a frame's columns become the names of the labels.
+            The names of a frame's columns become the names of the labels. A sparse matrix stays sparse for estimators
+            that take it: `sklearn.multiclass.OneVsRestClassifier`, and such as are not scikit-learn's.
         **params
             For the estimator's ``fit``, for example ``sample_weight`` (which the calibration then uses too), and with
             scikit-learn's metadata routing also for the splitter.
@@ -125,7 +126,8 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 params=routed.estimator.fit,
                 split_params=routed.splitter.split,
             )
-            calibrators = fit_calibrators(scores, target.labels, method, _weights(routed.estimator.fit))
+            weights = _weights(routed.estimator.fit)
+            calibrators = fit_calibrators(scores, dense(target.labels, "y"), method, weights)
         model = fit_labels(estimator, X, target, routed.estimator.fit)
         self._model, self._calibrators = model, calibrators
         self._label_type, self._is_single = target.dtype, target.vector is not None
@@ -133,8 +135,11 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.estimator_, self.classes_ = model.estimator, target.classes
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """P(label is relevant | x): one array of shape (n, m), whichever shape the estimator uses."""
+    def predict_proba(self, X: Any) -> Matrix:
+        """P(label is relevant | x): one array of shape (n, m), whichever shape the estimator uses.
+
+        It is CSR if the estimator's is and nothing is calibrated; then decisions and predictions are CSR too.
+        """
         check_is_fitted(self, "estimator_")
         self._look_at(X, reset=False)
         if self._calibrators is None:
@@ -161,15 +166,14 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         table = Table(self.predict_proba(X), self.label_names_, index_of(X))
         return decide(table, self.loss if loss is None else loss, self.penalty if penalty is None else penalty)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Matrix:
         """The optimal complete prediction for the loss: labels of 0 and 1, for the rank loss positions (0 = first).
 
         Of a single target: the most probable class.
         """
         probabilities = self.predict_proba(X)
         if self._is_single:
-            best: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
-            return best
+            return self.classes_[dense(probabilities).argmax(axis=1)]
         complete = decide(probabilities, self.loss, penalty=None)
         return complete.positions if isinstance(complete, PartialRanking) else complete.labels.astype(self._label_type)
 

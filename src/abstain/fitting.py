@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
@@ -21,6 +22,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from abstain.errors import InvalidLabels
+from abstain.matrix import Matrix, dense
 from abstain.responses import is_vector_of_one_label, label_probabilities, label_scores
 from abstain.targets import Target
 
@@ -34,31 +36,47 @@ class LabelModel:
     frequencies: NDArray[np.float64]
     """How often each label was relevant in training: 0 or 1 for those that were constant."""
 
-    def probabilities(self, X: Any) -> NDArray[np.float64]:
-        """P(label is relevant), n × m."""
+    def probabilities(self, X: Any) -> Matrix:
+        """P(label is relevant), n × m; CSR if the estimator gives that."""
         return self._spread(X, label_probabilities, self.frequencies)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """What calibration works on, n × m; nan for labels that were constant in training."""
-        return self._spread(X, label_scores, np.full(len(self.frequencies), np.nan))
+        answers: NDArray[np.float64] = self._spread(X, label_scores, np.full(len(self.frequencies), np.nan))
+        return answers
 
-    def _spread(self, X: Any, ask: Any, elsewhere: NDArray[np.float64]) -> NDArray[np.float64]:
-        everything = np.tile(elsewhere, (_num_samples(X), 1))
-        if len(self.columns):
-            answers = ask(self.estimator, X)
-            if len(self.columns) == 1 and is_vector_of_one_label(self.estimator):
-                answers = answers[:, 1:]
-            if answers.shape[1] != len(self.columns):
-                raise InvalidLabels(
-                    f"{type(self.estimator).__name__} answers {answers.shape[1]} labels, expected {len(self.columns)}"
-                )
-            everything[:, self.columns] = answers
+    def _spread(self, X: Any, ask: Any, elsewhere: NDArray[np.float64]) -> Matrix:
+        if len(self.columns) == 0:
+            return np.tile(elsewhere, (_num_samples(X), 1))
+        answers = ask(self.estimator, X)
+        if len(self.columns) == 1 and is_vector_of_one_label(self.estimator):
+            answers = answers[:, 1:]
+        if answers.shape[1] != len(self.columns):
+            raise InvalidLabels(
+                f"{type(self.estimator).__name__} answers {answers.shape[1]} labels, expected {len(self.columns)}"
+            )
+        if len(self.columns) == len(elsewhere):
+            return answers
+        if sparse.issparse(answers):
+            return self._spread_stored(answers)
+        everything = np.tile(elsewhere, (len(answers), 1))
+        everything[:, self.columns] = answers
         return everything
+
+    def _spread_stored(self, answers: sparse.csr_array) -> sparse.csr_array:
+        """The same for what is sparse: stored are the answers, and 1 for labels that were relevant throughout."""
+        shape = answers.shape[0], len(self.frequencies)
+        known = sparse.csr_array((answers.data, self.columns[answers.indices], answers.indptr), shape)
+        always = np.flatnonzero(self.frequencies == 1)
+        if len(always) == 0:
+            return known
+        places = np.tile(always, shape[0]), np.arange(shape[0] + 1) * len(always)
+        return known + sparse.csr_array((np.ones(len(places[0]), known.dtype), *places), shape)
 
 
 def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]) -> LabelModel:
     """A clone of the estimator, fitted to the labels that are not constant; a frozen one keeps all it knows."""
-    frequencies = target.labels.mean(axis=0)
+    frequencies = np.asarray(target.labels.mean(axis=0)).ravel()
     if target.vector is not None:
         model = clone(estimator)
         model.fit(X, target.vector, **params)
@@ -70,10 +88,11 @@ def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]
     model = clone(estimator) if as_it_is else _label_by_label(estimator)
     if len(columns) < len(frequencies):
         _narrow_parameters(model, columns, len(frequencies))
+    labels = target.labels if len(columns) == len(frequencies) else target.labels[:, columns]
     if len(columns) == 1:
-        model = _fit_one_label(model, X, target.labels[:, columns[0]], params)
+        model = _fit_one_label(model, X, dense(labels)[:, 0], params)
     elif len(columns) > 1:
-        model.fit(X, target.labels if len(columns) == len(frequencies) else target.labels[:, columns], **params)
+        model = _fit_many_labels(model, X, labels, params)
     fitted = LabelModel(model, columns, frequencies)
     if learnt_before:
         fitted.scores(_safe_indexing(X, [0]))  # whether its labels are as many is said now, not when it is asked
@@ -134,6 +153,26 @@ def _fit_one_label(model: Any, X: Any, y: NDArray[np.int8], params: Mapping[str,
         return model.fit(X, y[:, np.newaxis], **params)
 
 
+def _fit_many_labels(model: Any, X: Any, labels: Matrix, params: Mapping[str, Any]) -> Any:
+    """As the table is; a sparse one is made dense for those who do not take it."""
+    if sparse.issparse(labels) and _may_take_sparse_labels(model):
+        try:
+            return model.fit(X, labels, **params)
+        except (AttributeError, IndexError, NotImplementedError, TypeError, ValueError):
+            model = clone(model)
+    return model.fit(X, dense(labels, "y"), **params)
+
+
+def _may_take_sparse_labels(estimator: Any) -> bool:
+    """Of scikit-learn's, one-vs-rest does, and others would take the table for something else; of others we can try."""
+    if hasattr(estimator, "steps"):  # a pipeline
+        return _may_take_sparse_labels(estimator.steps[-1][1])
+    if hasattr(estimator, "refit") and hasattr(estimator, "estimator"):  # a search
+        return _may_take_sparse_labels(estimator.estimator)
+    known = type(estimator).__module__.partition(".")[0] in ("sklearn", "abstain")
+    return isinstance(estimator, OneVsRestClassifier) or not known
+
+
 def cross_fit(
     estimator: Any,
     X: Any,
@@ -151,13 +190,13 @@ def cross_fit(
         part = Target(
             target.labels[train], target.classes, vector=None if target.vector is None else target.vector[train]
         )
-        some = {name: rows_of(value, train, len(target.labels)) for name, value in params.items()}
+        some = {name: rows_of(value, train, target.labels.shape[0]) for name, value in params.items()}
         return fit_labels(estimator, _safe_indexing(X, train), part, some).scores(_safe_indexing(X, test))
 
     y = target.labels if target.vector is None else target.vector
     parts = list(folds.split(X, y, **split_params))
     tested = np.sort(np.concatenate([test for _, test in parts]))
-    if not np.array_equal(tested, np.arange(len(y))):
+    if not np.array_equal(tested, np.arange(y.shape[0])):
         raise ValueError(f"cv: {folds!r} does not hold out each instance once, as cross-fitting needs")
     scores = np.empty(target.labels.shape)
     answers = Parallel(n_jobs=n_jobs)(delayed(held_out)(train, test) for train, test in parts)
@@ -182,8 +221,9 @@ def _without_gaps(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 def folds_for(cv: Any, target: Target) -> BaseCrossValidator:
     """A number of folds means shuffled ones, as files often come in order; stratified for a single target."""
     if isinstance(cv, int | np.integer):
-        if len(target.labels) < cv:
-            raise ValueError(f"cv={cv}: there are fewer instances than folds (n_samples={len(target.labels)})")
+        n = target.labels.shape[0]
+        if n < cv:
+            raise ValueError(f"cv={cv}: there are fewer instances than folds (n_samples={n})")
         kind = KFold if target.vector is None else StratifiedKFold
         return kind(int(cv), shuffle=True, random_state=0)
     return check_cv(cv, target.vector, classifier=True)

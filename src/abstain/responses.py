@@ -13,12 +13,13 @@ from scipy import sparse
 from scipy.special import logit
 
 from abstain.errors import InvalidProbabilities
+from abstain.matrix import Matrix, dense
 
 SHORTEST_ODDS = 1e-4  # scores end where the probabilities p and 1 − p get there: ensembles of trees give exact zeros
 
 
-def label_probabilities(estimator: Any, X: Any) -> NDArray[np.float64]:
-    """P(label is relevant | x), from any fitted classifier: always one (n, m) array.
+def label_probabilities(estimator: Any, X: Any) -> Matrix:
+    """P(label is relevant | x), from any fitted classifier: always one (n, m) array, CSR if the classifier gives that.
 
     Parameters
     ----------
@@ -49,7 +50,9 @@ def label_probabilities(estimator: Any, X: Any) -> NDArray[np.float64]:
         classes = getattr(estimator, "classes_", [None] * len(response))
         columns = zip(response, classes, strict=True)
         return np.column_stack([_relevant(np.asarray(p), c, j) for j, (p, c) in enumerate(columns)])
-    table = np.asarray(response.toarray() if sparse.issparse(response) else response, dtype=np.float64)
+    if sparse.issparse(response):
+        return sparse.csr_array(response)
+    table = np.asarray(response, dtype=np.float64)
     if table.ndim == 3 and table.shape[2] == 2:
         return table[:, :, 1]
     if table.ndim != 2:
@@ -71,7 +74,7 @@ def label_scores(estimator: Any, X: Any) -> NDArray[np.float64]:
     Calibration works on these: a sigmoid of the log-odds can leave good probabilities as they are.
     """
     if hasattr(estimator, "predict_proba"):
-        probabilities = label_probabilities(estimator, X)
+        probabilities = dense(label_probabilities(estimator, X), "predict_proba")
         if np.isnan(probabilities).any():
             i, j = np.argwhere(np.isnan(probabilities))[0]
             raise InvalidProbabilities(f"predict_proba: row {i}, column {j} is nan")

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 from abstain.errors import InvalidLabels
-from abstain.matrix import Table, read_matrix
+from abstain.matrix import Matrix, Table, read_matrix
 from abstain.prediction import require_codes
 from abstain.responses import label_probabilities
 
@@ -20,7 +20,7 @@ from abstain.responses import label_probabilities
 class Target:
     """Labels as 0 and 1, n × m. Of a single target the labels are its classes, and each row has one 1."""
 
-    labels: NDArray[np.int8]  # signed, as some classifiers make −1 of 0
+    labels: Matrix  # int8, dense or CSR; signed, as some classifiers make −1 of 0
     classes: NDArray[Any]
     label_names: tuple[Hashable, ...] | None = None
     dtype: np.dtype[Any] = np.dtype(np.int8)  # noqa: RUF009
@@ -42,9 +42,8 @@ def read_target(y: Any, classes: NDArray[Any] | None = None) -> Target:
         return _read_vector(np.asarray(y).ravel(), classes)
     matrix, axes = read_matrix(y, "y", InvalidLabels)
     require_codes(matrix, axes, (0, 1), "y", "a label is 0 or 1")
-    labels = matrix.toarray() if sparse.issparse(matrix) else matrix
-    names = axes.names(labels.shape[1])
-    return Target(labels.astype(np.int8), _as_vector(names), axes.label_names, matrix.dtype)
+    names = axes.names(matrix.shape[1])
+    return Target(matrix.astype(np.int8), _as_vector(names), axes.label_names, matrix.dtype)
 
 
 def truth_and_probabilities(estimator: Any, X: Any, y: Any) -> tuple[Table, Table]:
