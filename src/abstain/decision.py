@@ -1,16 +1,19 @@
 """probabilities × loss × penalty → the optimal partial prediction."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from abstain.assembly import Assembly
+from abstain.chunks import is_chunked
 from abstain.losses import Loss, LossLike, as_loss
-from abstain.penalties import Penalty, PenaltyLike, as_penalty
+from abstain.matrix import Axes
+from abstain.penalties import BoundPenalty, Penalty, PenaltyLike, as_penalty
 from abstain.prediction import PartialPrediction, PartialRanking
-from abstain.probabilities import Block, Probabilities
-from abstain.profile import RiskProfile
+from abstain.probabilities import Block, Probabilities, Stretch
+from abstain.profile import RiskProfile, require_profile
 from abstain.threads import for_each
 
 
@@ -27,7 +30,7 @@ def decide(
     ----------
     probabilities : array-like, frame or sparse matrix of shape (n, m), or one instance as a vector
         P(label is relevant). Frames keep their label names and index. What a sparse matrix does not store has
-        probability 0.
+        probability 0. A Dask array or data frame is decided lazily, a block of rows at a time.
     loss : "hamming", "rank", "f1", "jaccard", "subset", or a loss object
         What wrong answers cost.
     penalty : number, `Linear`, `Concave`, `Capped`, `PerLabel`, function f(a), table f(0) … f(m), or None
@@ -37,6 +40,7 @@ def decide(
     Returns
     -------
     PartialPrediction, or PartialRanking for the rank loss
+        Of a Dask collection its lazy counterpart: `ChunkedPrediction` or `ChunkedRanking` (`abstain.chunks`).
 
     Examples
     --------
@@ -47,18 +51,15 @@ def decide(
     0  1  ?  0
     1  ?  0  1
     """
-    return decide_table(Probabilities(probabilities), as_loss(loss), as_penalty(penalty))
+    chosen, priced = as_loss(loss), as_penalty(penalty)
+    if is_chunked(probabilities):
+        return _decide_chunks(probabilities, chosen, priced)
+    return decide_table(Probabilities(probabilities), chosen, priced)
 
 
 def decide_table(table: Probabilities, loss: Loss, penalty: Penalty) -> PartialPrediction | PartialRanking:
     """The same for those who have passed the door."""
-    loss.check(table.n_labels)
-    costs = penalty.bind(table.n_labels)
-    loss.accept(costs)
-    table.axes.require_labels(loss.label_names, repr(loss))
-    table.axes.require_labels(penalty.label_names, repr(penalty))
-    if table.is_sparse:
-        costs.require_nondecreasing()
+    costs = _bound(loss, penalty, table.n_labels, table.axes, table.is_sparse)
     assembly = Assembly(table, loss)
 
     def work(block: Block) -> None:
@@ -66,8 +67,36 @@ def decide_table(table: Probabilities, loss: Loss, penalty: Penalty) -> PartialP
         loss.decide(block, table.load(block), costs.narrowed(block.shape[1]), codes, expected)
         assembly.store(block, codes, expected)
 
-    for_each(work, table.blocks(loss.entries_per_block))
+    def work_as_stored(stretch: Stretch) -> None:
+        loss.decide_entries(stretch, table.load_entries(stretch), costs, *assembly.room(stretch))
+
+    if table.is_sparse and loss.decides_by_entry(costs):
+        for_each(work_as_stored, table.stretches())
+    else:
+        for_each(work, table.blocks(loss.entries_per_block))
     return assembly.finish()
+
+
+def _bound(loss: Loss, penalty: Penalty, n_labels: int, axes: Axes, is_sparse: bool) -> BoundPenalty:
+    """What abstaining costs in such a table, if loss, penalty and table go together; else an error."""
+    loss.check(n_labels)
+    costs = penalty.bind(n_labels)
+    loss.accept(costs)
+    axes.require_labels(loss.label_names, repr(loss))
+    axes.require_labels(penalty.label_names, repr(penalty))
+    if is_sparse:
+        costs.require_nondecreasing()
+    return costs
+
+
+def _decide_chunks(probabilities: Any, loss: Loss, penalty: Penalty) -> Any:
+    """The same of each block of a Dask collection, when it is asked for."""
+    from abstain.chunks.collection import read_chunks
+    from abstain.chunks.predictions import kind_of
+
+    table = read_chunks(probabilities, "probabilities")
+    _bound(loss, penalty, table.layout.n_labels, table.layout.axes, table.layout.is_sparse)
+    return table.blockwise("decide", kind_of(loss), partial(decide, loss=loss, penalty=penalty))
 
 
 def decide_and_count(
@@ -96,7 +125,7 @@ def risk_profile(probabilities: Any, loss: LossLike = "hamming") -> RiskProfile:
     Parameters
     ----------
     probabilities, loss
-        As for `decide`.
+        As for `decide`. Of a Dask collection the profile is lazy (`ChunkedProfile`).
 
     Examples
     --------
@@ -107,4 +136,16 @@ def risk_profile(probabilities: Any, loss: LossLike = "hamming") -> RiskProfile:
     >>> profile.decide(abstain.Linear(0.25)).labels, profile.decide(abstain.Linear(0.15)).labels
     (array([[ 1,  1, -1, -1]], dtype=int8), array([[ 1, -1, -1, -1]], dtype=int8))
     """
-    return RiskProfile(Probabilities(probabilities), as_loss(loss))
+    chosen = as_loss(loss)
+    if is_chunked(probabilities):
+        return _profile_chunks(probabilities, chosen)
+    return RiskProfile(Probabilities(probabilities), chosen)
+
+
+def _profile_chunks(probabilities: Any, loss: Loss) -> Any:
+    from abstain.chunks.collection import read_chunks
+    from abstain.chunks.profiles import ChunkedProfile
+
+    table = read_chunks(probabilities, "probabilities")
+    require_profile(loss, table.layout.n_labels, table.layout.axes, table.layout.is_sparse)
+    return table.blockwise("risk_profile", partial(ChunkedProfile, loss=loss), partial(risk_profile, loss=loss))

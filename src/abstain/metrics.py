@@ -1,10 +1,12 @@
 """Scores that understand abstention: ``*_loss`` and error rates, lower is better; ``*_capture_rate``, higher is better.
 
 An abstained label is neither right nor wrong: it costs what the penalty says, and it leaves the error rates. Where
-everything is abstained there is nothing to be wrong about, and the rates are nan, not 0 or 1.
+everything is abstained there is nothing to be wrong about, and the rates are nan, not 0 or 1. Of Dask collections and
+lazy predictions they are lazy too: Dask arrays without dimensions, whose ``compute()`` gives the number.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.alignment import Partial, aligned_blocks, differ, read_truth, require_same_table
+from abstain.chunks import is_chunked
 from abstain.errors import InvalidLabels, InvalidLoss
 from abstain.losses import Loss, LossLike, as_loss
 from abstain.matrix import Matrix, dense
-from abstain.penalties import PenaltyLike, as_penalty
+from abstain.penalties import Penalty, PenaltyLike, as_penalty
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.probabilities import Block, Probabilities
 
@@ -50,14 +53,8 @@ def generalized_loss(
     >>> generalized_loss([[1, 0, 1], [0, 0, 1]], [[1, -1, 0], [0, 0, 1]], "hamming", 0.1)
     0.55
     """
-    chosen, partial = as_loss(loss), _as_partial(prediction, as_loss(loss))
-    truth, axes = read_truth(y_true)
-    require_same_table(axes, truth, partial, "y_true")
-
-    def realized(block: Block, y: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
-        return chosen.realized(block, y.astype(np.bool_), codes)
-
-    return _generalized(realized, truth, partial, chosen, penalty, average)
+    work = partial(_realized, loss=as_loss(loss), penalty=as_penalty(penalty))
+    return _averaged("generalized_loss", work, average, y_true=y_true, prediction=prediction)
 
 
 def expected_generalized_loss(
@@ -82,15 +79,8 @@ def expected_generalized_loss(
     >>> round(abstain.metrics.expected_generalized_loss(p, [1, 1, 0, 0], "f1", 0.05), 4)
     0.2803
     """
-    chosen, partial = as_loss(loss), _as_partial(prediction, as_loss(loss))
-    table = Probabilities(probabilities)
-    require_same_table(table.axes, table.matrix, partial, "probabilities")
-    table.check()
-
-    def expected(block: Block, p: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
-        return chosen.expected(block, np.clip(p.astype(np.float64), 0.0, 1.0), codes)
-
-    return _generalized(expected, table.matrix, partial, chosen, penalty, average)
+    work = partial(_expected, loss=as_loss(loss), penalty=as_penalty(penalty))
+    return _averaged("expected_loss", work, average, probabilities=probabilities, prediction=prediction)
 
 
 def abstention_rate(prediction: Any) -> float:
@@ -102,9 +92,7 @@ def abstention_rate(prediction: Any) -> float:
     >>> abstention_rate([[1, -1, 0], [0, 0, 1]])
     0.16666666666666666
     """
-    partial = prediction if isinstance(prediction, Partial) else PartialPrediction(prediction)
-    n, m = partial.shape
-    return float(partial.n_abstained.sum() / (n * m)) if n else float("nan")
+    return _rate("abstention_rate", _abstentions, prediction=prediction)
 
 
 def answered_error_rate(y_true: Any, prediction: Any) -> float:
@@ -116,12 +104,7 @@ def answered_error_rate(y_true: Any, prediction: Any) -> float:
     >>> answered_error_rate([[1, 0, 1], [0, 0, 1]], [[1, -1, 0], [0, 0, 1]])
     0.2
     """
-    truth, partial = _truth_and_labels(y_true, prediction)
-    n, m = partial.shape
-    n_answered = n * m - int(partial.n_abstained.sum())
-    # An abstained label differs from the truth, whatever that is: these are not errors.
-    n_wrong = int(differ(truth, partial.labels).sum()) - int(partial.n_abstained.sum())
-    return n_wrong / n_answered if n_answered else float("nan")
+    return _rate("answered_error_rate", wrong_answers, y_true=y_true, prediction=prediction)
 
 
 def error_capture_rate(y_true: Any, prediction: Any, full_prediction: Any) -> float:
@@ -140,34 +123,112 @@ def error_capture_rate(y_true: Any, prediction: Any, full_prediction: Any) -> fl
     >>> error_capture_rate([[1, 0, 1]], [[1, -1, 0]], [[1, 1, 0]])
     0.5
     """
-    truth, partial = _truth_and_labels(y_true, prediction)
+    tables = {"y_true": y_true, "prediction": prediction, "full_prediction": full_prediction}
+    return _rate("error_capture_rate", caught_errors, **tables)
+
+
+def _averaged(name: str, losses: Callable[..., NDArray[np.float64]], average: bool, **tables: Any) -> Any:
+    """The mean of what each instance loses, or all of that; lazy if any table is."""
+    if average:
+        return _rate(name, partial(_total_and_number, losses=losses), **tables)
+    if not is_chunked(*tables.values()):
+        return losses(*tables.values())
+    from abstain.chunks.rates import by_row
+
+    return by_row(name, losses, **tables)
+
+
+def _rate(name: str, count: Callable[..., tuple[float, float]], **tables: Any) -> Any:
+    """The quotient of two numbers that add up over blocks of rows; lazy if any table is."""
+    if not is_chunked(*tables.values()):
+        return _quotient(count(*tables.values()))
+    from abstain.chunks.rates import reduced
+
+    return reduced(name, count, _quotient, **tables)
+
+
+def _quotient(counts: tuple[float, float]) -> float:
+    part, whole = counts
+    return float(part / whole) if whole else float("nan")
+
+
+def _total_and_number(*tables: Any, losses: Callable[..., NDArray[np.float64]]) -> tuple[float, float]:
+    each = losses(*tables)
+    return float(each.sum()), len(each)
+
+
+def _abstentions(prediction: Any) -> tuple[float, float]:
+    """Labels left open, and labels."""
+    answers = prediction if isinstance(prediction, Partial) else PartialPrediction(prediction)
+    n, m = answers.shape
+    return int(answers.n_abstained.sum()), n * m
+
+
+def wrong_answers(y_true: Any, prediction: Any) -> tuple[float, float]:
+    """Wrong answers, and answers."""
+    truth, answers = _truth_and_labels(y_true, prediction)
+    n, m = answers.shape
+    n_open = int(answers.n_abstained.sum())
+    # An abstained label differs from the truth, whatever that is: these are not errors.
+    return _count(differ(truth, answers.labels)) - n_open, n * m - n_open
+
+
+def caught_errors(y_true: Any, prediction: Any, full_prediction: Any) -> tuple[float, float]:
+    """Errors of the full prediction on abstained labels, and all its errors."""
+    truth, answers = _truth_and_labels(y_true, prediction)
     _, full = _truth_and_labels(y_true, full_prediction)
     if full.n_abstained.any():
         i = int(np.argmax(full.n_abstained > 0))
         raise InvalidLabels(f"full_prediction: {full.axes.row(i)} abstains; a full prediction answers every label")
-    wrong, left_open = differ(truth, full.labels), partial.abstained
+    wrong, left_open = differ(truth, full.labels), answers.abstained
     caught = wrong.multiply(left_open) if sparse.issparse(wrong) else wrong & dense(left_open)
-    return float(caught.sum() / wrong.sum()) if wrong.sum() else float("nan")
+    return _count(caught), _count(wrong)
+
+
+def _count(where: Matrix) -> int:
+    return int(where.count_nonzero() if sparse.issparse(where) else np.count_nonzero(where))
+
+
+def _realized(y_true: Any, prediction: Any, loss: Loss, penalty: Penalty) -> NDArray[np.float64]:
+    """What each instance loses, the truth being known."""
+    answers = _as_partial(prediction, loss)
+    truth, axes = read_truth(y_true)
+    require_same_table(axes, truth, answers, "y_true")
+
+    def realized(block: Block, y: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
+        return loss.realized(block, y.astype(np.bool_), codes)
+
+    return _generalized(realized, truth, answers, loss, penalty)
+
+
+def _expected(probabilities: Any, prediction: Any, loss: Loss, penalty: Penalty) -> NDArray[np.float64]:
+    """What each instance is expected to lose."""
+    answers = _as_partial(prediction, loss)
+    table = Probabilities(probabilities)
+    require_same_table(table.axes, table.matrix, answers, "probabilities")
+    table.check()
+
+    def expected(block: Block, p: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
+        return loss.expected(block, np.clip(p.astype(np.float64), 0.0, 1.0), codes)
+
+    return _generalized(expected, table.matrix, answers, loss, penalty)
 
 
 def _generalized(
     loss_of_block: Callable[[Block, NDArray[Any], NDArray[Any]], NDArray[np.float64]],
     table: Matrix,
-    partial: Partial,
+    answers: Partial,
     loss: Loss,
-    penalty: PenaltyLike,
-    average: bool,
-) -> float | NDArray[np.float64]:
-    loss.check(partial.shape[1])
-    priced = as_penalty(penalty)
-    for side in (loss, priced):
-        partial.axes.require_labels(side.label_names, repr(side))
-    total = priced.bind(partial.shape[1]).charge(partial.n_abstained, partial.abstained)
-    for block, values, codes in aligned_blocks(table, partial, loss.entries_per_block):
+    penalty: Penalty,
+) -> NDArray[np.float64]:
+    loss.check(answers.shape[1])
+    for side in (loss, penalty):
+        answers.axes.require_labels(side.label_names, repr(side))
+    bound = penalty.bind(answers.shape[1])
+    total = bound.charge(answers.n_abstained, None if bound.label_costs is None else answers.abstained)
+    for block, values, codes in aligned_blocks(table, answers, loss.entries_per_block):
         total[block.rows] += loss_of_block(block, values, codes)
-    if not average:
-        return total
-    return float(total.mean()) if len(total) else float("nan")
+    return total
 
 
 def _as_partial(prediction: Any, loss: Loss) -> Partial:
@@ -182,7 +243,7 @@ def _as_partial(prediction: Any, loss: Loss) -> Partial:
 def _truth_and_labels(y_true: Any, prediction: Any) -> tuple[Matrix, PartialPrediction]:
     if isinstance(prediction, PartialRanking):
         raise InvalidLabels("a ranking answers no label; score it with generalized_loss and the rank loss")
-    partial = prediction if isinstance(prediction, PartialPrediction) else PartialPrediction(prediction)
+    answers = prediction if isinstance(prediction, PartialPrediction) else PartialPrediction(prediction)
     truth, axes = read_truth(y_true)
-    require_same_table(axes, truth, partial, "y_true")
-    return truth, partial
+    require_same_table(axes, truth, answers, "y_true")
+    return truth, answers

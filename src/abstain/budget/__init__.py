@@ -15,6 +15,7 @@ from abstain.budget.allocation import Allocation, Bill, Price
 from abstain.budget.entries import solve_by_entry
 from abstain.budget.instances import solve_by_instance
 from abstain.budget.limits import read_limits
+from abstain.chunks import is_chunked
 from abstain.errors import InvalidLoss
 from abstain.losses import Hamming, LossLike, as_loss
 from abstain.probabilities import Probabilities
@@ -42,7 +43,8 @@ def solve(
     Parameters
     ----------
     probabilities : as for `abstain.decide`, or a `RiskProfile`
-        A profile brings its loss along.
+        A profile brings its loss along. Of a Dask array or data frame, a few passes find the price, and the prediction
+        is lazy (`abstain.budget.chunked`).
     loss
         As for `abstain.decide`. Money is a loss too: ``Hamming(false_negative=12.0, false_positive=1.0)``, per label if
         need be, with `review` in the same unit.
@@ -81,6 +83,12 @@ def solve(
     >>> bought.price.decide([0.08, 0.001, 0.7]).labels
     array([[-1,  0,  1]], dtype=int8)
     """
+    if is_chunked(probabilities):
+        from abstain.budget.chunked import solve_chunks
+
+        asked = {"rate": rate, "count": count, "per_instance": per_instance, "per_label": per_label, "review": review}
+        lazy: Any = solve_chunks(probabilities, as_loss(loss), **asked)
+        return lazy
     source = probabilities if isinstance(probabilities, RiskProfile) else Probabilities(probabilities)
     if isinstance(source, RiskProfile):
         table, chosen = source.probabilities, source.loss

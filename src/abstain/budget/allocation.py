@@ -131,9 +131,15 @@ def allocated(
     """The result, given the answers and the expected loss of each instance, reviews included."""
     kind = PartialRanking if price.loss.gives_rankings else PartialPrediction
     prediction = kind.trusted(codes, table.axes, expected)
+    return Allocation(price, prediction, limits.total, bill_of(prediction, limits.review), gap)
+
+
+def bill_of(prediction: PartialPrediction | PartialRanking, review: NDArray[np.float64]) -> Bill:
+    """What is expected to be paid where the abstentions are reviews, each at this cost or at that of its label."""
+    assert prediction.expected_loss is not None
     paid = 0.0
-    if limits.review.ndim == 1:
-        paid = float(np.asarray(prediction.abstained.sum(axis=0)).ravel() @ limits.review)
-    elif limits.uniform_review:
-        paid = limits.uniform_review * float(prediction.n_abstained.sum())
-    return Allocation(price, prediction, limits.total, Bill(paid, float(expected.sum()) - paid), gap)
+    if review.ndim == 1:
+        paid = float(np.asarray(prediction.abstained.sum(axis=0)).ravel() @ review)
+    elif review:
+        paid = float(review) * float(prediction.n_abstained.sum())
+    return Bill(paid, float(prediction.expected_loss.sum()) - paid)

@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain.assembly import Assembly
+from abstain.assembly import Assembly, overlaid
 from abstain.budget.allocation import Allocation, Price, allocated
 from abstain.budget.limits import Limits
 from abstain.budget.matching import match
 from abstain.decision import decide_table
 from abstain.kernels import certainty, reviews
 from abstain.losses import Hamming
-from abstain.matrix import Matrix
+from abstain.matrix import Axes, Matrix
 from abstain.prediction import ABSTAIN
-from abstain.probabilities import Block, Probabilities
+from abstain.probabilities import Block, Probabilities, Stretch
 from abstain.threads import for_each
 
 SAMPLE = 1 << 13  # instances that tell about what the price will be
@@ -41,12 +41,14 @@ class Entries(NamedTuple):
         return Entries(self.row[which], self.label[which], self.value[which])
 
     def dearest(self, count: int | None) -> tuple["Entries", float]:
-        """The so many that save most, of equal ones the first, and what the next one would save."""
+        """The so many that save most, of equal ones the first by row and label, and what the next one would save."""
         if count is None or count >= len(self.value):
             return self, 0.0
         threshold = -float(np.partition(-self.value, count)[count])
         taken = self.value > threshold
-        taken[np.flatnonzero(self.value == threshold)[: count - np.count_nonzero(taken)]] = True
+        ties = np.flatnonzero(self.value == threshold)
+        ties = ties[np.lexsort((self.label[ties], self.row[ties]))]
+        taken[ties[: count - np.count_nonzero(taken)]] = True
         return self.some(taken), threshold
 
 
@@ -71,38 +73,40 @@ def solve_by_entry(table: Probabilities, loss: Hamming, limits: Limits) -> Alloc
     if limits.per_label is not None:
         candidates, scarcity = _best_of_labels(table, loss, limits)
     else:
-        candidates, scarcity = _best_of_instances(table, loss, limits), np.zeros(table.n_labels)
-    complete = _reviewed(table, loss, limits, np.inf, np.inf)
+        candidates, scarcity = best_of_instances(table, loss, limits), np.zeros(table.n_labels)
+    complete = reviewed_above(table, loss, limits, np.inf, np.inf)
     taken, cost = candidates.dearest(limits.total)
     return _with_reviews(table, loss, limits, complete, taken, cost, np.maximum(scarcity - cost, 0.0))
 
 
 def _solve_crossing(table: Probabilities, loss: Hamming, limits: Limits) -> Allocation:
     """Caps per instance and per label: every entry that saves anything may be matched."""
-    complete = _reviewed(table, loss, limits, 0.0, np.inf)
+    complete = reviewed_above(table, loss, limits, 0.0, np.inf)
     every = complete.around
     which, cost, scarcity = match(every.row, every.label, every.value, limits, table.n_rows)
     return _with_reviews(table, loss, limits, complete, every.some(which), cost, scarcity)
 
 
-def _price(table: Probabilities, loss: Hamming, limits: Limits, cost: float, scarcity: NDArray[np.float64]) -> Price:
+def price_of(
+    loss: Hamming, limits: Limits, axes: Axes, n_labels: int, cost: float, scarcity: NDArray[np.float64]
+) -> Price:
     """Shadow prices and review costs together: one number, and what single labels cost besides."""
     if limits.per_label is not None:  # what must not be reviewed costs more than a review can save
-        scarcity = np.where(limits.per_label > 0, scarcity, np.maximum(loss.largest_risk(table.n_labels), scarcity))
+        scarcity = np.where(limits.per_label > 0, scarcity, np.maximum(loss.largest_risk(n_labels), scarcity))
     if limits.review.ndim == 0 and not scarcity.any():
         return Price(limits.uniform_review + cost, loss, limits.per_instance)
-    return Price(cost, loss, limits.per_instance, limits.review + scarcity, table.axes.label_names)
+    return Price(cost, loss, limits.per_instance, limits.review + scarcity, axes.label_names)
 
 
 def _solve_uncapped(table: Probabilities, loss: Hamming, limits: Limits) -> Allocation:
     """Review whatever saves more than a threshold; of what saves just that, as much as the budget allows."""
     if limits.total is None:
-        price = _price(table, loss, limits, 0.0, np.zeros(table.n_labels))
+        price = price_of(loss, limits, table.axes, table.n_labels, 0.0, np.zeros(table.n_labels))
         prediction = decide_table(table, loss, price.penalty)
         assert prediction.expected_loss is not None
         return allocated(price, prediction.codes, prediction.expected_loss, table, limits)
     for low, high in _windows(table, loss, limits):
-        reviewed = _reviewed(table, loss, limits, low, high)
+        reviewed = reviewed_above(table, loss, limits, low, high)
         left = limits.total - int(reviewed.n_open.sum())
         if left >= 0 and (low == 0.0 or len(reviewed.around.value) > left):
             break
@@ -115,7 +119,7 @@ def _windows(table: Probabilities, loss: Hamming, limits: Limits) -> Iterator[tu
     assert limits.total is not None
     if table.n_rows > SAMPLE:
         rows = np.arange(0, table.n_rows, table.n_rows // SAMPLE)
-        sample = _reviewed(table.take(rows), loss, limits, 0.0, np.inf).around
+        sample = reviewed_above(table.take(rows), loss, limits, 0.0, np.inf).around
         ordered = np.sort(sample.value)[::-1]
         target = limits.total * len(rows) / table.n_rows
         middle = ordered[int(target)] if target < len(ordered) else 0.0
@@ -128,34 +132,31 @@ def _windows(table: Probabilities, loss: Hamming, limits: Limits) -> Iterator[tu
     yield 0.0, np.inf
 
 
-def _review(limits: Limits, block: Block, table: Probabilities) -> NDArray[np.float64]:
-    """What a review of each label costs, as the kernels want it."""
-    return block.per_label(np.full(table.n_labels, limits.review))
+def _places(block: Block, position: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which rows and labels of the table positions in a block are."""
+    return block.places(*np.divmod(position, block.shape[1]))
 
 
-def _entries(block: Block, position: NDArray[np.int64], value: NDArray[np.float64], table: Probabilities) -> Entries:
-    """Where entries of a block are in the table."""
-    row, column = np.divmod(position, block.shape[1])
-    if not block.packed:
-        return Entries(row + block.rows.start, column, value)
-    labels = block.pack(table.matrix.indices, 0, np.int64)
-    return Entries(block.rows[row], labels[row, column], value)
-
-
-def _reviewed(table: Probabilities, loss: Hamming, limits: Limits, low: float, high: float) -> Reviewed:
+def reviewed_above(table: Probabilities, loss: Hamming, limits: Limits, low: float, high: float) -> Reviewed:
     """What saves more than `high` is reviewed; what saves at most that, but more than `low`, is collected."""
-    blocks, assembly = list(table.blocks(loss.entries_per_block)), Assembly(table, loss)
+    blocks: list[Block | Stretch] = list(table.stretches() if table.is_sparse else table.blocks(loss.entries_per_block))
+    assembly = Assembly(table, loss)
     n_open, found = np.empty(table.n_rows, np.int64), [NOTHING] * len(blocks)
 
     def work(k: int) -> None:
-        block, p = blocks[k], table.load(blocks[k])
-        codes, expected = assembly.room(block)
-        counts, position, value = np.empty(len(p), np.int64), np.empty(p.size + 1, np.int64), np.empty(p.size + 1)
-        costs = *loss.costs(block), _review(limits, block, table)
-        size = reviews.review_above(p, *costs, low, high, codes, expected, counts, position, value)
-        assembly.store(block, codes, expected)
-        n_open[block.rows] = counts
-        found[k] = _entries(block, position[:size], value[:size].copy(), table)
+        block = blocks[k]
+        p = table.load_entries(block) if isinstance(block, Stretch) else table.load(block)
+        position, value = np.empty(p.size + 1, np.int64), np.empty(p.size + 1)
+        out = *assembly.room(block), n_open[block.rows], position, value
+        if isinstance(block, Stretch):
+            costs = loss.false_negative, loss.false_positive, limits.review
+            size = reviews.review_entries_above(p, block.labels, block.indptr, *costs, low, high, *out)
+            places = block.places(position[:size])
+        else:
+            costs = *loss.costs(block), block.per_label(limits.review)
+            size = reviews.review_above(p, *costs, low, high, *out)
+            places = _places(block, position[:size])
+        found[k] = Entries(*places, value[:size].copy())
 
     for_each(work, range(len(blocks)))
     prediction = assembly.finish()
@@ -163,7 +164,7 @@ def _reviewed(table: Probabilities, loss: Hamming, limits: Limits, low: float, h
     return Reviewed(prediction.codes, prediction.expected_loss, n_open, _joined(found))
 
 
-def _best_of_instances(table: Probabilities, loss: Hamming, limits: Limits) -> Entries:
+def best_of_instances(table: Probabilities, loss: Hamming, limits: Limits) -> Entries:
     """The dearest entries of each instance, as many as its cap allows."""
     assert limits.per_instance is not None
     blocks = list(table.blocks(loss.entries_per_block))
@@ -171,23 +172,26 @@ def _best_of_instances(table: Probabilities, loss: Hamming, limits: Limits) -> E
 
     def work(k: int) -> None:
         values = np.empty(blocks[k].shape)
-        costs = *loss.costs(blocks[k]), _review(limits, blocks[k], table)
+        costs = *loss.costs(blocks[k]), blocks[k].per_label(limits.review)
         certainty.score(table.load(blocks[k]), *costs, values)
         most = min(limits.per_instance or 0, values.shape[1])
         position, value = np.empty(len(values) * most, np.int64), np.empty(len(values) * most)
         size = reviews.best_of_rows(values, most, position, value)
-        found[k] = _entries(blocks[k], position[:size], value[:size], table)
+        found[k] = Entries(*_places(blocks[k], position[:size]), value[:size])
 
     for_each(work, range(len(blocks)))
-    return _joined(found)
+    best = _joined(found)
+    return best.some(np.argsort(best.row, kind="stable")) if table.is_sparse else best
 
 
 def _best_of_labels(table: Probabilities, loss: Hamming, limits: Limits) -> tuple[Entries, NDArray[np.float64]]:
     """The dearest entries of each label, as many as its cap allows, and what the first refused one would have saved."""
     assert limits.per_label is not None
+    scarcity = np.zeros(table.n_labels)
+    if table.is_sparse:
+        return _best_stored_of_labels(table, loss, limits, scarcity), scarcity
     table.check()
     found: list[Entries] = []
-    scarcity = np.zeros(table.n_labels)
     for label, row, value in _columns(table, loss, limits):
         column = Entries(row, np.full(len(row), label), value)
         best, scarcity[label] = column.dearest(int(limits.per_label[label]))
@@ -195,27 +199,45 @@ def _best_of_labels(table: Probabilities, loss: Hamming, limits: Limits) -> tupl
     return _joined(found), scarcity
 
 
+def _best_stored_of_labels(
+    table: Probabilities, loss: Hamming, limits: Limits, scarcity: NDArray[np.float64]
+) -> Entries:
+    """The same of a sparse table; what a budget for the whole table cannot reach is left out at once."""
+    source = table.matrix
+    saved, allowed = np.empty(len(source.data)), np.empty(len(source.data), np.bool_)
+
+    def work(stretch: Stretch) -> None:
+        costs = loss.false_negative, loss.false_positive, limits.review
+        missed, wrong, review = (cost[stretch.labels] if cost.ndim else cost for cost in costs)
+        p = table.load_entries(stretch).astype(np.float64)
+        saved[stretch.entries] = np.minimum(missed * p, wrong * (1.0 - p)) - review
+
+    for_each(work, table.stretches())
+    reviews.best_of_labels(source.indices, saved, limits.per_label, np.empty_like(source.indices), allowed, scarcity)
+    candidates = saved[allowed]
+    if limits.total is not None and limits.total < len(candidates):
+        next_one = len(candidates) - 1 - limits.total
+        candidates.partition(next_one)
+        allowed &= saved >= candidates[next_one]
+    best = np.flatnonzero(allowed)
+    row = np.searchsorted(source.indptr, best, side="right") - 1
+    return Entries(row, source.indices[best].astype(np.int64), saved[best])
+
+
 def _columns(
     table: Probabilities, loss: Hamming, limits: Limits
 ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
-    """For each label, the rows where a review saves anything, and how much."""
+    """For each label of a dense table, the rows where a review saves anything, and how much."""
     costs = (
         np.broadcast_to(cost, table.n_labels) for cost in (loss.false_negative, loss.false_positive, limits.review)
     )
     missed, wrong, review = costs
-    by_label = table.matrix.tocsc() if table.is_sparse else table.matrix
     for first in range(0, table.n_labels, COLUMNS):
-        some = None if table.is_sparse else np.ascontiguousarray(by_label[:, first : first + COLUMNS].T, np.float64)
-        for label in range(first, min(first + COLUMNS, table.n_labels)):
-            if some is None:
-                part = slice(by_label.indptr[label], by_label.indptr[label + 1])
-                row, p = by_label.indices[part].astype(np.int64), by_label.data[part].astype(np.float64)
-            else:
-                row, p = np.arange(table.n_rows), some[label - first]
-            p = np.clip(p, 0.0, 1.0)
+        some = np.ascontiguousarray(table.matrix[:, first : first + COLUMNS].T, np.float64)
+        for label, p in enumerate(np.clip(some, 0.0, 1.0), start=first):
             value = np.minimum(missed[label] * p, wrong[label] * (1.0 - p)) - review[label]
-            saves = value > 0
-            yield label, row[saves], value[saves]
+            row = np.flatnonzero(value > 0)
+            yield label, row, value[row]
 
 
 def _with_reviews(
@@ -223,24 +245,19 @@ def _with_reviews(
     scarcity: NDArray[np.float64],
 ) -> Allocation:  # fmt: skip
     """What is reviewed already, and these entries besides."""
-    codes = _left_open(reviewed.codes, more)
+    codes = left_open(reviewed.codes, more)
     expected = reviewed.expected - np.bincount(more.row, more.value, table.n_rows)
-    return allocated(_price(table, loss, limits, cost, scarcity), codes, expected, table, limits)
+    price = price_of(loss, limits, table.axes, table.n_labels, cost, scarcity)
+    return allocated(price, codes, expected, table, limits)
 
 
-def _at(codes: Matrix, entries: Entries) -> NDArray[Any]:
-    found = codes[entries.row, entries.label]
-    return np.asarray(found.toarray() if sparse.issparse(found) else found).ravel()
-
-
-def _left_open(codes: Matrix, entries: Entries) -> Matrix:
+def left_open(codes: Matrix, entries: Entries) -> Matrix:
     """The same answers, with these entries left open."""
     if not sparse.issparse(codes):
         codes[entries.row, entries.label] = ABSTAIN
         return codes
-    change = ABSTAIN - _at(codes, entries)
-    more = sparse.csr_array((change, (entries.row, entries.label)), codes.shape, dtype=codes.dtype)
-    return (codes + more).tocsr()
+    data = np.full(len(entries.value), ABSTAIN, codes.dtype)
+    return overlaid(codes, sparse.csr_array((data, (entries.row, entries.label)), codes.shape))
 
 
 def _joined(parts: list[Entries]) -> Entries:

@@ -6,12 +6,15 @@ linear penalty). What is left over is less than one step; a dynamic programme ov
 the best use for it, and what that may still miss is bounded by the dual.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain.assembly import with_rows
 from abstain.budget.allocation import Allocation, Price, allocated
 from abstain.budget.limits import Limits
 from abstain.decision import decide_and_count, decide_table
@@ -26,6 +29,10 @@ WHOLE = 1 << 22  # up to so many probabilities the profile is simply made; it ta
 SAMPLE = 1 << 16  # instances that tell about what the price will be, if that is no more than a part of them
 PART = 16
 CORE = 1e8  # the dynamic programme's operations
+
+
+Values: TypeAlias = Callable[[NDArray[np.int64]], NDArray[np.float64]]
+"""The profiles of some instances, looked up."""
 
 
 class Steps(NamedTuple):
@@ -49,11 +56,12 @@ def solve_by_instance(source: Probabilities | RiskProfile, loss: Loss, limits: L
     table = source.probabilities if isinstance(source, RiskProfile) else source
     if limits.total is None:
         return _at_review_cost(table, loss, limits)
-    if isinstance(source, Probabilities) and not source.is_sparse and source.n_rows * source.n_labels > WHOLE:
+    if isinstance(source, Probabilities) and source.n_entries > WHOLE:
         return _solve_large(source, loss, limits)
     profile = source if isinstance(source, RiskProfile) else RiskProfile(source, loss)
     steps = _steps(profile.path(limits.per_instance), limits.uniform_review)
-    spent = _spend(profile, steps, limits, np.zeros(table.n_rows, np.int64), limits.total, is_all=True)
+    nothing_yet = np.zeros(table.n_rows, np.int64)
+    spent = spend(partial(values_of, profile), table.widest, steps, limits, nothing_yet, limits.total, is_all=True)
     prediction = profile.with_counts(spent.counts)
     assert prediction.expected_loss is not None
     expected = prediction.expected_loss + limits.uniform_review * spent.counts
@@ -70,23 +78,30 @@ def _at_review_cost(table: Probabilities, loss: Loss, limits: Limits) -> Allocat
     return allocated(price, prediction.codes, prediction.expected_loss, table, limits)
 
 
+def every_step(path: CostPath) -> Steps:
+    """All steps, instance by instance, each with increasing cost."""
+    sizes = -np.diff(path.flat_counts, prepend=path.flat_counts[:1])
+    is_step = np.ones(len(sizes), np.bool_)
+    is_step[path.indptr[:-1]] = False  # where an instance begins there is no step
+    row = np.repeat(np.arange(len(path)), np.diff(path.indptr) - 1)
+    return Steps(row, path.flat_costs[is_step], sizes[is_step])
+
+
 def _steps(path: CostPath, least: float, most: float = np.inf) -> Steps:
     """The steps that save more than `least` for each review, and not more than `most`, at which they are not taken."""
-    sizes = -np.diff(path.flat_counts, prepend=path.flat_counts[:1])
-    kept = (path.flat_costs > least) & (path.flat_costs <= most * (1.0 + TIE))
-    kept[path.indptr[:-1]] = False  # where an instance begins there is no step
-    at = np.flatnonzero(kept)
-    order = at[np.argsort(-path.flat_costs[at], kind="stable")]
-    row = np.searchsorted(path.indptr, order, side="right") - 1
-    return Steps(row, path.flat_costs[order], sizes[order])
+    every = every_step(path)
+    at = np.flatnonzero((every.cost > least) & (every.cost <= most * (1.0 + TIE)))
+    order = at[np.argsort(-every.cost[at], kind="stable")]
+    return Steps(every.row[order], every.cost[order], every.size[order])
 
 
-def _spend(
-    profile: RiskProfile, steps: Steps, limits: Limits, counts: NDArray[np.int64], budget: int, is_all: bool
+def spend(
+    values: Values, n_labels: int, steps: Steps, limits: Limits, counts: NDArray[np.int64], budget: int, is_all: bool
 ) -> Spent:
     """Take steps while the budget lasts; `counts` is what each instance has got already, `budget` what is left.
 
-    is_all says that there are no other instances and steps; if there are, they must be as any price among these has it.
+    `values` looks up the profiles of a few instances. is_all says that there are no other instances and steps; if there
+    are, they must be as any price among these has it.
     """
     used = np.cumsum(steps.size)
     n_taken = int(np.searchsorted(used, budget, side="right"))
@@ -95,19 +110,18 @@ def _spend(
         return Spent(counts, limits.uniform_review, 0.0)
     so_far = Spent(counts, float(steps.cost[n_taken]), 0.0)
     rest = budget - (int(used[n_taken - 1]) if n_taken else 0)
-    return so_far if rest == 0 else _spend_rest(profile, steps, n_taken, limits, so_far, rest, is_all)
+    return so_far if rest == 0 else _spend_rest(values, n_labels, steps, n_taken, limits, so_far, rest, is_all)
 
 
 def _spend_rest(
-    profile: RiskProfile, steps: Steps, n_taken: int, limits: Limits, so_far: Spent, rest: int, is_all: bool
+    values: Values, n_labels: int, steps: Steps, n_taken: int, limits: Limits, so_far: Spent, rest: int, is_all: bool
 ) -> Spent:
     """Allocate anew among the instances around the margin, with what they have got and the rest."""
-    m, review = profile.probabilities.n_labels, limits.uniform_review
-    half = max(2, int(np.sqrt(CORE) / (2 * m)))
+    review, half = limits.uniform_review, max(2, int(np.sqrt(CORE) / (2 * n_labels)))
     core = np.unique(steps.row[max(0, n_taken - half) : n_taken + half])
-    values = _values_of(profile, core)
-    width = values.shape[1] if limits.per_instance is None else min(values.shape[1], limits.per_instance + 1)
-    costs = np.ascontiguousarray(values[:, :width] + review * np.arange(width))
+    known = values(core)
+    width = known.shape[1] if limits.per_instance is None else min(known.shape[1], limits.per_instance + 1)
+    costs = np.ascontiguousarray(known[:, :width] + review * np.arange(width))
     choice = np.empty(len(core), np.int64)
     best_allocation(costs, int(so_far.counts[core].sum()) + rest, choice)
     counts = so_far.counts.copy()
@@ -122,7 +136,7 @@ def _spend_rest(
     return Spent(counts, so_far.price, max(0.0, float(missed.sum() + shadow * unused)))
 
 
-def _values_of(profile: RiskProfile, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def values_of(profile: RiskProfile, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """The profiles of some instances; of sparse ones, up to where they have become 0."""
     values = profile.values[rows]
     if not sparse.issparse(values):
@@ -150,10 +164,11 @@ def _solve_large(table: Probabilities, loss: Loss, limits: Limits) -> Allocation
         path = profile.path(limits.per_instance)
         settled = path.at(high)
         left = limits.total - int(counts.sum() - counts[differing].sum() + settled.sum())
-        part = _spend(profile, _steps(path, low, high), limits, settled, left, is_all=False)
+        look_up, steps = partial(values_of, profile), _steps(path, low, high)
+        part = spend(look_up, table.widest, steps, limits, settled, left, is_all=False)
         answers = profile.with_counts(part.counts)
         assert answers.expected_loss is not None
-        codes[differing], counts[differing] = answers.codes, part.counts
+        codes, counts[differing] = with_rows(codes, differing, answers.codes), part.counts
         expected[differing] = answers.expected_loss + review * part.counts
         spent = Spent(counts, max(part.price, low), part.gap)
     price = Price(spent.price, loss, limits.per_instance)
@@ -171,7 +186,7 @@ def _bracket(table: Probabilities, loss: Loss, limits: Limits, spread: float) ->
     target = limits.total * len(rows) / n
     middle = int(np.searchsorted(used, target))
     per_row = np.bincount(steps.row[:middle], steps.size[:middle], len(rows))
-    error = spread * (np.sqrt(len(rows)) * per_row.std() + table.n_labels)
+    error = spread * (np.sqrt(len(rows)) * per_row.std() + table.widest)
     first, last = np.searchsorted(used, [target - error, target + error])
     high = float(steps.cost[first]) if target > error and first < len(used) else np.inf
     return (float(steps.cost[last]) if last < len(used) else limits.uniform_review), high

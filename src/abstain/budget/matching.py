@@ -25,7 +25,7 @@ def match(
     if not len(value):
         return np.empty(0, np.intp), 0.0, np.zeros(n_labels)
     room = np.concatenate([np.full(n_rows, limits.per_instance), limits.per_label])
-    considered = _among_best(row, value, 2 * room[:n_rows]) | _among_best(label, value, 2 * room[n_rows:])
+    considered = among_best(row, value, 2 * room[:n_rows]) | among_best(label, value, 2 * room[n_rows:])
     unit = float(value.max())  # the solver's tolerances are absolute
     while considered.any():
         at = np.flatnonzero(considered)
@@ -37,7 +37,7 @@ def match(
     return np.empty(0, np.intp), 0.0, np.zeros(n_labels)
 
 
-def _among_best(group: NDArray[np.int64], value: NDArray[np.float64], most: NDArray[np.int64]) -> NDArray[np.bool_]:
+def among_best(group: NDArray[np.int64], value: NDArray[np.float64], most: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether an entry is among the `most` of its group that have the largest values."""
     order = np.lexsort((-value, group))
     sizes = np.bincount(group, minlength=len(most))

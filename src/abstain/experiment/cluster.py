@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from distributed import Client
 from joblib._dask import DaskDistributedBackend  # what parallel_config(backend="dask") uses
+
+from abstain.clusters import connected
 
 
 class Cluster(DaskDistributedBackend):
@@ -24,24 +25,16 @@ class Cluster(DaskDistributedBackend):
 
 
 @contextmanager
-def connected(address: str, patience: float) -> Iterator[tuple[Cluster, Callable[[Any], Any]]]:
+def joblib_backend(address: str, patience: float) -> Iterator[tuple[Cluster, Callable[[Any], Any]]]:
     """The backend, and a function that hands data to the cluster."""
-    try:
-        client = Client(address, timeout=patience)
-    except (OSError, ValueError) as reason:
-        raise ConnectionError(f"no Dask scheduler answers at {address!r} ({reason})") from reason
+    with connected(address, patience) as client:
 
-    def share(data: Any) -> Any:
-        """A task that returns the data, not data left with a worker: if that one dies, another does the task again."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sending large graph")
-            return client.submit(_same, data, pure=False)
+        def share(data: Any) -> Any:
+            """A task that returns the data, not data left with a worker: if that one dies, another does it again."""
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Sending large graph")
+                return client.submit(_same, data, pure=False)
 
-    with client:
-        try:
-            client.wait_for_workers(1, timeout=patience)
-        except TimeoutError as reason:
-            raise ConnectionError(f"the Dask cluster at {address!r} has no workers") from reason
         yield Cluster(client=client), share
 
 

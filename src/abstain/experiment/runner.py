@@ -18,6 +18,7 @@ from sklearn.impute import SimpleImputer
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from abstain.clusters import PATIENCE
 from abstain.errors import FitFailed
 from abstain.experiment import models
 from abstain.experiment.decisions import OutOfFold, Row, tables
@@ -25,7 +26,6 @@ from abstain.experiment.plan import Fold, Plan, versions
 from abstain.experiment.results import Results
 from abstain.experiment.store import Kept, Store
 
-PATIENCE = 10.0  # seconds to wait for a cluster, and for its first worker
 Data = tuple[Any, NDArray[np.uint8]]
 
 
@@ -75,11 +75,9 @@ def _workers(jobs: int, cluster: str | None) -> Iterator[Callable[[Data], Any]]:
         with parallel_config(backend="loky", n_jobs=jobs, initializer=_end_with, initargs=(os.getpid(),)):
             yield lambda data: data
         return
-    try:
-        from abstain.experiment.cluster import connected
-    except ImportError as reason:
-        raise ImportError("a cluster needs Dask: pip install 'abstain[dask]'") from reason
-    with connected(cluster, PATIENCE) as (backend, share), parallel_config(backend=backend, n_jobs=jobs):
+    from abstain.experiment.cluster import joblib_backend
+
+    with joblib_backend(cluster, PATIENCE) as (backend, share), parallel_config(backend=backend, n_jobs=jobs):
         yield share
 
 
