@@ -1,0 +1,109 @@
+"""What streams are made of: some rows of a file, and where they were in it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstain.formats.columns import arrow, is_number
+from abstain.matrix import Matrix, Table
+
+ENTRIES = 1 << 22
+"""About how many probabilities a batch holds."""
+
+
+class Ids:
+    """The names of rows as an Arrow array, made into Python objects only where one is looked at."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array.dictionary_decode() if arrow("pyarrow.types").is_dictionary(array.type) else array
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.array[at].to_pylist() if isinstance(at, slice) else self.array[int(at)].as_py()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.array.to_pylist())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.array.to_pylist(), dtype=object if dtype is None else dtype)
+
+    def equals(self, other: Any) -> bool:
+        """Whether both name the same rows in the same order."""
+        return isinstance(other, Ids) and bool(self.array.equals(other.array))
+
+    def take(self, rows: NDArray[np.intp]) -> "Ids":
+        """The names of some of the rows."""
+        return Ids(self.array.take(arrow().array(rows)))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some consecutive rows of a file.
+
+    Parameters
+    ----------
+    table : Table
+        Their probabilities, dense or CSR, with the names of the labels; its index is `Ids`, or None.
+    file : str
+        The file as errors name it.
+    first_row : int
+        The number of the first row within the file, from 0.
+    rows_before : int
+        How many rows the files before this one have.
+    numbers : array of row numbers, optional
+        Which rows of the file these are, if some were left out.
+    quote : function of a row (counted from the first one) and a label, optional
+        The line and the text of that cell, where the file is text in wide form.
+    """
+
+    table: Table
+    file: str
+    first_row: int
+    rows_before: int = 0
+    numbers: NDArray[np.intp] | None = None
+    quote: Callable[[int, int], tuple[int, str]] | None = None
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def ids(self) -> Ids | None:
+        """The names of the rows."""
+        ids: Ids | None = self.table.index
+        return ids
+
+    def row(self, i: int) -> str:
+        """How an error names row i of the batch."""
+        within = self._within(i)
+        place = f"row {self.first_row + within}" if self.quote is None else f"line {self.quote(within, 0)[0]}"
+        return f"{self.file}: {place}" + ("" if self.ids is None else f" (id {self.ids[i]!r})")
+
+    def cell(self, i: int, j: int) -> str | None:
+        """How the file writes label j of row i, if it is text."""
+        if self.quote is None:
+            return None
+        text = self.quote(self._within(i), j)[1]
+        return text if is_number(text) and text else repr(text)
+
+    def _within(self, i: int) -> int:
+        return i if self.numbers is None else int(self.numbers[i]) - self.first_row
+
+    def with_values(self, values: Matrix) -> "Batch":
+        """The same rows with other probabilities."""
+        return replace(self, table=Table(values, self.table.label_names, self.ids))
+
+    def take(self, rows: NDArray[np.intp]) -> "Batch":
+        """Some of the rows."""
+        ids = None if self.ids is None else self.ids.take(rows)
+        numbers = self.first_row + rows if self.numbers is None else self.numbers[rows]
+        return replace(self, table=Table(self.table.values[rows], self.table.label_names, ids), numbers=numbers)
+
+    def row_numbers(self) -> Ids:
+        """The numbers of the rows, counted over all files, to serve as their names."""
+        within = np.arange(self.first_row, self.first_row + len(self)) if self.numbers is None else self.numbers
+        return Ids(arrow().array(within + self.rows_before, type=arrow().int64()))

@@ -1,0 +1,143 @@
+"""Which files an input means, and how each of them is opened, standard input included."""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from os import PathLike, dup, fspath
+from pathlib import Path, PurePath
+from typing import IO, Any
+
+from abstain.drafts import nameless_file
+from abstain.errors import InvalidDataset
+from abstain.formats import FORMATS, kind_of
+
+STDIN = "<stdin>"
+STREAMABLE = ".csv", ".csv.gz", ".arrows"
+# The first bytes of what may come without a name.
+MAGIC = {b"\xff\xff\xff\xff": ".arrows", b"ARROW1": ".arrow", b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}
+
+
+@dataclass(eq=False)
+class File:
+    """One file: where it is, what kind of file it is, and its name within the folder it was found in."""
+
+    path: Path | None
+    kind: str
+    relative: PurePath
+    _stream: Any = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return STDIN if self.path is None else str(self.path)
+
+    @property
+    def n_bytes(self) -> int | None:
+        """Its size, if that is known."""
+        return None if self.path is None else self.path.stat().st_size
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether it can be opened again."""
+        return self.path is not None or not isinstance(self._stream, _Resumed | None)
+
+    def open(self) -> IO[bytes]:
+        """The file from its beginning."""
+        if self.path is not None:
+            return self.path.open("rb")
+        if self._stream is None:
+            raise InvalidDataset("can be read only once")
+        if self.is_repeatable:  # by its copy on the disk
+            copy = open(dup(self._stream.fileno()), "rb")  # noqa: SIM115, PTH123 - a descriptor, closed by the caller
+            copy.seek(0)
+            return copy
+        stream, self._stream = self._stream, None
+        return stream
+
+    def keep(self) -> None:
+        """Copy what is on standard input to the disk, so that it can be read more than once."""
+        if isinstance(self._stream, _Resumed):
+            copy = nameless_file(self)
+            shutil.copyfileobj(self._stream, copy, 1 << 20)
+            copy.flush()
+            self._stream = copy
+
+
+class _Resumed:
+    """A stream whose first bytes have been looked at."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self.head, self.rest = head, rest
+        self.closed = False
+
+    def read(self, size: int = -1) -> bytes:
+        if not self.head:
+            return self.rest.read(size)
+        taken, self.head = (self.head, b"") if size < 0 else (self.head[:size], self.head[size:])
+        return taken + (self.rest.read(size if size < 0 else size - len(taken)) if size else b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.closed = True
+
+    def __enter__(self) -> "_Resumed":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def find_files(inputs: Sequence[str | PathLike[str]], kind: str | None = None) -> list[File]:
+    """All files that are meant by paths, folders and "-"; each once, those of a folder in the order of their names."""
+    files: list[File] = []
+    for given in inputs:
+        if fspath(given) == "-":
+            files.append(_standard_input(kind))
+            continue
+        path = Path(given)
+        if path.is_dir():
+            found = [file for file in sorted(path.rglob("*")) if _is_data(file.relative_to(path)) and file.is_file()]
+            if not found:
+                raise InvalidDataset(f"{path}: there is no file in this folder that ends in {', '.join(FORMATS)}")
+            files += [File(file, kind_of(file), file.relative_to(path)) for file in found]
+        elif path.is_file():
+            files.append(File(path, known_kind(kind) if kind else kind_of(path), PurePath(path.name)))
+        else:
+            raise InvalidDataset(f"{path}: there is no such file")
+    if not files:
+        raise InvalidDataset("there is no input")
+    seen: set[Path | None] = set()
+    for file in files:
+        place = None if file.path is None else file.path.resolve()
+        if place in seen:
+            raise InvalidDataset(f"{file.name}: is given twice")
+        seen.add(place)
+    return files
+
+
+def _is_data(path: PurePath) -> bool:
+    hidden = any(part.startswith((".", "_")) for part in path.parts)
+    return not hidden and path.name.lower().endswith(tuple(FORMATS))
+
+
+def known_kind(kind: str) -> str:
+    """The ending that a format has, given its name."""
+    suffix = kind if kind.startswith(".") else f".{kind}"
+    if suffix not in FORMATS:
+        raise InvalidDataset(f"there is no format {kind!r}; expected one of {', '.join(name[1:] for name in FORMATS)}")
+    return suffix
+
+
+def _standard_input(kind: str | None) -> File:
+    source = sys.stdin.buffer
+    head = b""
+    while len(head) < 8 and (more := source.read(8 - len(head))):
+        head += more
+    found = known_kind(kind) if kind else next((k for magic, k in MAGIC.items() if head.startswith(magic)), ".csv")
+    file = File(None, found, PurePath(f"stdin{found}"), _Resumed(head, source))
+    if found not in STREAMABLE:
+        file.keep()
+    return file

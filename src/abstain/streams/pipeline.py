@@ -1,0 +1,289 @@
+"""Files of probabilities → files of decisions, in bounded memory."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol
+
+from abstain.decision import decide_table
+from abstain.drafts import remove_forgotten
+from abstain.errors import InvalidDataset, InvalidProbabilities
+from abstain.formats.columns import arrow
+from abstain.losses import Loss
+from abstain.matrix import Table
+from abstain.penalties import Penalty
+from abstain.probabilities import Probabilities
+from abstain.streams.batches import Batch
+from abstain.streams.finished import find_mark, fingerprint, keep_mark
+from abstain.streams.identity import Identity
+from abstain.streams.layout import Layout, Prediction
+from abstain.streams.relay import ahead
+from abstain.streams.repair import OnError, complain, decide_around, without_bad_rows
+from abstain.streams.sinks import open_sink
+from abstain.streams.sources import Form, Paths, Sources, open_sources
+from abstain.streams.summary import Summary
+
+Decider = Callable[[Table], Prediction]
+
+
+class Progress(Protocol):
+    """Who wants to know how far a stream is."""
+
+    def start(self, n_rows: int | None) -> None:
+        """So many rows are to come, about; None if nobody knows."""
+
+    def advance(self, n_rows: int) -> None:
+        """So many more rows are done."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be decided, and how files are to be read: the same for every file, and easily sent elsewhere.
+
+    Parameters
+    ----------
+    loss : Loss
+    penalty : Penalty
+    form, id_column, labels
+        As for `open_sources`.
+    on_error : "fail", "skip" or "abstain"
+        What to do where something is no probability: raise an error that names the place, leave the row out (rows
+        without ids are then numbered in the output), or leave the label open and decide the others as is best given
+        that.
+    """
+
+    loss: Loss
+    penalty: Penalty
+    form: Form | None = None
+    id_column: str | None = None
+    labels: tuple[str, ...] | None = None
+    on_error: OnError = "fail"
+
+    def open(
+        self,
+        inputs: Paths,
+        format: str | None = None,  # noqa: A002 - as the command line calls it
+        row_groups: Sequence[int] | None = None,
+    ) -> Sources:
+        """The files, read as the job says."""
+        return open_sources(
+            inputs, form=self.form, id_column=self.id_column, labels=self.labels, format=format, row_groups=row_groups
+        )
+
+    def layout(self, sources: Sources) -> Layout:
+        """What the output looks like."""
+        return Layout.of(sources, is_ranking=self.loss.gives_rankings, numbered=self.on_error == "skip")
+
+    def decide(self, table: Table) -> Prediction:
+        """The decision on a block of rows."""
+        return decide_table(Probabilities(table), self.loss, self.penalty)
+
+    def decide_batch(self, batch: Batch, decider: Decider | None = None) -> tuple[Batch, Prediction, Summary]:
+        """The rows of a batch that are decided, the decision, and what is to be said of it."""
+        decide = self.decide if decider is None else decider
+        try:
+            prediction = decide(batch.table)
+            return batch, prediction, Summary.of(prediction)
+        except InvalidProbabilities:
+            if self.on_error == "fail":
+                raise complain(batch) from None
+        if self.on_error == "abstain":
+            prediction, n_repaired = decide_around(batch, self.loss, self.penalty)
+            return batch, prediction, replace(Summary.of(prediction), n_repaired=n_repaired)
+        good = without_bad_rows(batch)
+        prediction = decide(good.table)
+        return good, prediction, replace(Summary.of(prediction), n_skipped=len(batch) - len(good))
+
+    def fingerprint(self, sources: Sources) -> str:
+        """A text that tells this job from any other."""
+        read_as = self.form, self.id_column, sources.label_names, self.on_error, version("abstain")
+        return fingerprint(self.loss, self.penalty, sources.n_labels, *read_as)
+
+
+def decide_files(
+    inputs: Paths | Sources,
+    output: str | os.PathLike[str],
+    job: Job,
+    *,
+    queue: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+    decider: Decider | None = None,
+    format: str | None = None,  # noqa: A002 - as the command line calls it
+    output_format: str | None = None,
+) -> Summary:
+    """Decide on all rows of some files, whatever their size.
+
+    Reading, deciding and writing go on at the same time. Wide tables become wide tables with an empty cell for each
+    label that is left open, sparse ones long tables (or CSR in npz).
+
+    Parameters
+    ----------
+    inputs, format
+        As for `open_sources`; or files that have been opened, as the job says.
+    output : path, or "-"
+        A file, which appears only when it is complete, or "-" for standard output. A folder (one that exists, or a path
+        that ends in "/") gets a file for each input, of the same name within the folder; each appears when it is
+        complete.
+    job : Job
+    queue : path, optional
+        Where to write the review queue: all labels left open, the most valuable review first.
+    resume : bool, default=False
+        Keep those files in the output folder that are complete and were made by the same job from the same input.
+    progress : object with ``start`` and ``advance``, optional
+        Is told how many rows there are, about, and how many more are done.
+    decider : function of a Table, optional
+        What decides instead of the loss and the penalty of the job (a budget, for example).
+    output_format : str, optional
+        The format of standard output: "csv" (the default, but "arrows" if the input is Arrow), "csv.gz" or "arrows".
+
+    Returns
+    -------
+    Summary
+
+    Examples
+    --------
+    >>> import abstain, tempfile
+    >>> from pathlib import Path
+    >>> from abstain.streams import Job, decide_files
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     folder = Path(name)
+    ...     abstain.write_table(abstain.Table([[0.97, 0.55], [0.3, 0.04]], ["sky", "sea"]), folder / "p.parquet")
+    ...     summary = decide_files(folder / "p.parquet", folder / "d.csv", Job(abstain.Hamming(), abstain.Linear(0.2)))
+    ...     print((folder / "d.csv").read_text(), summary.n_abstained)
+    "sky","sea"
+    1,
+    ,0
+     2
+    """
+    if decider is not None and job.on_error == "abstain":
+        raise ValueError("on_error: a decider of its own cannot leave bad labels open; expected 'fail' or 'skip'")
+    sources = inputs if isinstance(inputs, Sources) else job.open(inputs, format)
+    to_folder = os.fspath(output) != "-" and (Path(output).is_dir() or os.fspath(output).endswith(("/", os.sep)))
+    if resume and (not to_folder or decider is not None or queue is not None):
+        raise ValueError("resume: needs an output folder, and no queue or budget, which are made of all files at once")
+    if progress is not None:
+        progress.start(sources.n_rows_estimated)
+    with ExitStack() as stack:
+        run = _Run(job, sources, decider, progress)
+        if queue is not None:
+            run.queue = stack.enter_context(_open_queue(queue, job.layout(sources)))
+        if to_folder:
+            summary = _fill_folder(run, Path(output), resume)
+        else:
+            if os.fspath(output) != "-":
+                require_other(Path(output), sources)
+            elif output_format is None:
+                output_format = "arrows" if sources.file.kind in (".arrow", ".arrows", ".feather", ".ipc") else "csv"
+            summary = run.write(sources, output, output_format, at_end=run.finish)
+    return summary
+
+
+def decide_file(
+    file: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    job: Job,
+    *,
+    row_groups: Sequence[int] | None = None,
+    resume: bool = False,
+) -> Summary:
+    """Decide on all rows of one file, or of some row groups of a Parquet file; the output is whole or not there.
+
+    With `resume`, an output that was made of the same input by the same job is kept.
+    """
+    sources = job.open(file, row_groups=row_groups)
+    run = _Run(job, sources, None, None)
+    require_other(Path(output), sources)
+    return run.write_or_keep(sources, Path(output), resume, row_groups)
+
+
+class _Run:
+    """One pass over some files."""
+
+    def __init__(self, job: Job, sources: Sources, decider: Decider | None, progress: Progress | None) -> None:
+        self.job, self.sources, self.decider, self.progress = job, sources, decider, progress
+        self.identity = Identity(sources)
+        self.queue: Any = None
+
+    def finish(self) -> None:
+        """What can be said and written only when all rows are known."""
+        self.identity.finish()
+        if self.queue is not None:
+            self.queue.finish()
+
+    def write(
+        self,
+        sources: Sources,
+        output: str | os.PathLike[str],
+        output_format: str | None = None,
+        at_end: Callable[[], None] | None = None,
+    ) -> Summary:
+        """Read, decide and write at the same time; decisions use all cores."""
+        total = Summary(n_labels=sources.n_labels, n_files=len(sources.files))
+        with open_sink(output, self.job.layout(sources), output_format) as sink:
+            for batch, prediction, summary in ahead(self._decisions(ahead(self.identity.watch(sources.batches())))):
+                sink.write(batch, prediction)
+                if self.queue is not None:
+                    self.queue.add(batch, prediction, self.job.loss)
+                total += summary
+                if self.progress is not None:
+                    self.progress.advance(summary.n_rows + summary.n_skipped)
+            if at_end is not None:
+                at_end()
+        return total
+
+    def _decisions(self, batches: Iterator[Batch]) -> Iterator[tuple[Batch, Prediction, Summary]]:
+        for batch in batches:
+            yield self.job.decide_batch(batch, self.decider)
+
+    def write_or_keep(
+        self, sources: Sources, output: Path, resume: bool, row_groups: Sequence[int] | None = None
+    ) -> Summary:
+        """The same for one file, unless that is done already."""
+        made_of, kind = sources.file.path, f"{self.job.fingerprint(sources)} {row_groups}"
+        assert made_of is not None
+        summary = find_mark(output, made_of, kind) if resume else None
+        if summary is None:
+            summary = self.write(sources, output)
+            keep_mark(output, made_of, kind, summary)
+            return summary
+        for file, first_row, ids in sources.ids():  # no other file may have a row of the same name
+            self.identity.add(ids, file, first_row)
+        if self.progress is not None:
+            self.progress.advance(summary.n_rows + summary.n_skipped)
+        return replace(summary, n_kept=1)
+
+
+def _fill_folder(run: _Run, folder: Path, resume: bool) -> Summary:
+    """A file for each input."""
+    outputs: dict[Path, Sources] = {}
+    for part in run.sources.parts():
+        if part.file.path is None:
+            raise InvalidDataset("standard input has no name to use in a folder; give a file as output")
+        output = folder / part.file.relative
+        if output in outputs:
+            raise InvalidDataset(f"{part.file.name}: would be written to {output}, as {outputs[output].file.name} is")
+        require_other(output, run.sources)
+        outputs[output] = part
+    total = Summary()
+    for output, part in outputs.items():
+        output.parent.mkdir(parents=True, exist_ok=True)
+        remove_forgotten(output.parent)
+        total += run.write_or_keep(part, output, resume)
+    run.finish()
+    return total
+
+
+def require_other(output: Path, sources: Sources) -> None:
+    """Raise `InvalidDataset` if the output would take the place of an input."""
+    if output.exists() and any(Path(file).exists() and output.samefile(file) for file in sources.files):
+        raise InvalidDataset(f"{output}: is an input; choose another output")
+
+
+def _open_queue(file: str | os.PathLike[str], layout: Layout) -> Any:
+    from abstain.streams.queue import QueueWriter
+
+    return QueueWriter(Path(file), layout.labels, layout.id_type or arrow().int64())

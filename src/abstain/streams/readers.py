@@ -1,0 +1,289 @@
+"""Columns of CSV, Parquet and Arrow files, a bounded number of rows at a time."""
+
+import io
+import mmap
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO, Any
+
+from abstain.formats.columns import arrow, holds_names, is_number
+from abstain.formats.names import require_different
+from abstain.formats.text import records, require_cells, require_header, rows_of
+from abstain.streams.batches import ENTRIES
+from abstain.streams.files import File
+
+LOOKED_AT = 1000  # rows from which it is guessed whether a column holds names
+TEXT_CHUNK = 1 << 23  # bytes of text at a time
+BUFFER = 1 << 18  # bytes read at a time from each column of a Parquet file
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of a file: the columns asked for, the number of the first row, and how errors quote text."""
+
+    columns: list[Any]
+    first_row: int
+    quote: Callable[[int], tuple[int, list[str]]] | None = None
+
+
+class Reader(ABC):
+    """A file that holds columns; only their names have been read."""
+
+    schema: Any
+    n_rows: int | None = None
+    n_rows_estimated: int | None = None
+
+    def __init__(self, file: File) -> None:
+        self.file = file
+
+    @abstractmethod
+    def first_holds_names(self) -> bool:
+        """Whether the first column seems to hold the names of the rows."""
+
+    @abstractmethod
+    def pieces(self, columns: Sequence[int], numbers: Sequence[int]) -> Iterator[Piece]:
+        """The columns, piece by piece; `numbers` are those of them that hold numbers, which text does not tell."""
+
+
+def open_reader(file: File, row_groups: Sequence[int] | None = None) -> Reader:
+    """The reader for a kind of file."""
+    if file.kind == ".parquet":
+        return ParquetReader(file, row_groups)
+    if file.kind == ".arrows":
+        return StreamReader(file)
+    return CsvReader(file) if file.kind.startswith(".csv") else ArrowReader(file)
+
+
+def _sliced(batch: Any, columns: Sequence[int], first_row: int) -> Iterator[Piece]:
+    height = max(1, ENTRIES // max(1, len(columns)))
+    for first in range(0, batch.num_rows, height):
+        yield Piece([batch.column(j).slice(first, height) for j in columns], first_row + first)
+
+
+class ParquetReader(Reader):
+    """Pages are read one after the other, so that even a single large row group passes in little memory."""
+
+    def __init__(self, file: File, row_groups: Sequence[int] | None = None) -> None:
+        super().__init__(file)
+        with self._open() as source:
+            self.schema = source.schema_arrow
+            sizes = [source.metadata.row_group(k).num_rows for k in range(source.metadata.num_row_groups)]
+        require_different(self.schema.names)
+        self.row_groups = list(range(len(sizes))) if row_groups is None else list(row_groups)
+        self.n_rows = self.n_rows_estimated = sum(sizes[k] for k in self.row_groups)
+        self._first_row = sum(sizes[: self.row_groups[0]]) if self.row_groups else 0
+
+    def _open(self) -> Any:
+        source = self.file.open() if self.file.path is None else self.file.path
+        return arrow("pyarrow.parquet").ParquetFile(source, buffer_size=BUFFER, pre_buffer=False)
+
+    def _batches(self, names: list[str], height: int) -> Iterator[Any]:
+        with self._open() as source:
+            yield from source.iter_batches(height, self.row_groups, columns=names)
+
+    def first_holds_names(self) -> bool:
+        first = next(self._batches(self.schema.names[:1], LOOKED_AT), None)
+        return first is not None and holds_names(first.column(0))
+
+    def pieces(self, columns: Sequence[int], numbers: Sequence[int]) -> Iterator[Piece]:
+        names = [self.schema.names[j] for j in columns]
+        row = self._first_row
+        for batch in self._batches(names, max(1, ENTRIES // max(1, len(columns)))):
+            yield Piece([batch.column(name) for name in names], row)
+            row += batch.num_rows
+
+
+class ArrowReader(Reader):
+    """An Arrow file, mapped: what has been read is let go."""
+
+    def __init__(self, file: File) -> None:
+        super().__init__(file)
+        with self._map() as (reader, _):
+            self.schema = reader.schema
+            self._holds_names = reader.num_record_batches > 0 and holds_names(
+                reader.get_batch(0).column(0).slice(0, LOOKED_AT)
+            )
+        require_different(self.schema.names)
+
+    @contextmanager
+    def _map(self) -> Iterator[tuple[Any, mmap.mmap]]:
+        with self.file.open() as source:
+            mapped = mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ)
+        # The mapping lives as long as anything that was read from it.
+        yield arrow("pyarrow.ipc").open_file(arrow().py_buffer(mapped)), mapped
+
+    def first_holds_names(self) -> bool:
+        return self._holds_names
+
+    def pieces(self, columns: Sequence[int], numbers: Sequence[int]) -> Iterator[Piece]:
+        row = 0
+        with self._map() as (reader, mapped):
+            for k in range(reader.num_record_batches):
+                batch = reader.get_batch(k)
+                for piece in _sliced(batch, columns, row):
+                    yield piece
+                    mapped.madvise(mmap.MADV_DONTNEED)
+                row += batch.num_rows
+
+
+class _Once(Reader):
+    """A file that may be standard input: there it stays open once it has told its names."""
+
+    def __init__(self, file: File) -> None:
+        super().__init__(file)
+        opened = self._open()
+        self.schema, self._holds_names = self._look(opened)
+        self._opened: Any = opened
+        if file.is_repeatable:
+            opened[0].close()
+            self._opened = None
+
+    @abstractmethod
+    def _open(self) -> tuple[IO[bytes], Any]:
+        """The open file, and what has been read of it."""
+
+    @abstractmethod
+    def _look(self, opened: Any) -> tuple[Any, bool]:
+        """Its schema, and whether the first column holds names."""
+
+    def first_holds_names(self) -> bool:
+        return self._holds_names
+
+    def _begin(self) -> Any:
+        opened, self._opened = self._opened or self._open(), None
+        return opened
+
+
+class StreamReader(_Once):
+    """An Arrow stream, batch by batch."""
+
+    def _open(self) -> tuple[IO[bytes], Any]:
+        source = self.file.open()
+        stream = arrow("pyarrow.ipc").open_stream(source)
+        return source, (stream, next(stream, None))
+
+    def _look(self, opened: Any) -> tuple[Any, bool]:
+        stream, first = opened[1]
+        require_different(stream.schema.names)
+        return stream.schema, first is not None and holds_names(first.column(0).slice(0, LOOKED_AT))
+
+    def pieces(self, columns: Sequence[int], numbers: Sequence[int]) -> Iterator[Piece]:
+        source, (stream, batch) = self._begin()
+        row = 0
+        with source:
+            while batch is not None:
+                yield from _sliced(batch, columns, row)
+                row += batch.num_rows
+                batch = next(stream, None)
+
+
+class CsvReader(_Once):
+    """CSV, cut into chunks of whole records."""
+
+    def _open(self) -> tuple[IO[bytes], Any]:
+        source = self.file.open()
+        if self.file.kind == ".csv.gz":
+            source = arrow().CompressedInputStream(source, "gzip")
+        chunks = _whole_records(source)
+        text = next(chunks, b"").removeprefix(b"\xef\xbb\xbf")
+        end = _end_of_first_record(text)
+        return source, (chunks, text[:end], text[end:])
+
+    def _look(self, opened: Any) -> tuple[Any, bool]:
+        _, head, rest = opened[1]
+        header = next((cells for _, cells in records(io.BytesIO(head))), [])
+        require_header(header, head)
+        if self.file.path is not None and self.file.kind == ".csv" and rest:  # rows are of similar length
+            self.n_rows_estimated = int(self.file.path.stat().st_size / len(rest) * rest.count(b"\n"))
+        pa = arrow()
+        schema = pa.schema([(name, pa.string()) for name in header])
+        rows = rows_of(io.BytesIO(rest), len(header))
+        first = [cells[0] if cells else "" for _, (_, cells) in zip(range(LOOKED_AT), rows, strict=False)]
+        return schema, bool(first) and holds_names(pa.array(first))
+
+    def pieces(self, columns: Sequence[int], numbers: Sequence[int]) -> Iterator[Piece]:
+        source, (chunks, head, text) = self._begin()
+        row, line = 0, 1 + head.count(b"\n")
+        with source:
+            while text is not None:
+                if text.strip() or (text and len(self.schema) == 1):
+                    piece = self._parse(text, columns, numbers, row, line)
+                    row += len(piece.columns[0])
+                    line += text.count(b"\n")
+                    yield piece
+                else:
+                    line += text.count(b"\n")
+                text = next(chunks, None)
+
+    def _parse(self, text: bytes, columns: Sequence[int], numbers: Sequence[int], row: int, line: int) -> Piece:
+        pa, csv_files, names, values = arrow(), arrow("pyarrow.csv"), self.schema.names, set(numbers)
+
+        def quote(i: int) -> tuple[int, list[str]]:
+            return next(record for k, record in enumerate(rows_of(io.BytesIO(text), len(names), line)) if k == i)
+
+        def read(types: dict[str, Any]) -> Any:
+            return csv_files.read_csv(
+                pa.BufferReader(text),
+                read_options=csv_files.ReadOptions(column_names=names),
+                parse_options=csv_files.ParseOptions(
+                    newlines_in_values=b'"' in text, ignore_empty_lines=len(names) > 1
+                ),
+                convert_options=csv_files.ConvertOptions(
+                    column_types=types, include_columns=[names[j] for j in columns], strings_can_be_null=False
+                ),
+            )
+
+        types = {
+            name: pa.float64() if j in numbers else pa.string() for j, name in enumerate(names) if j in set(columns)
+        }
+        try:
+            table = read(types)
+            found = [table.column(k) for k in range(len(columns))]
+        except pa.ArrowInvalid as reason:
+            require_cells(io.BytesIO(text), len(names), reason, line)
+            table = read(dict.fromkeys(types, pa.string()))
+            found = [
+                _what_is_number(table.column(k)) if j in values else table.column(k) for k, j in enumerate(columns)
+            ]
+        return Piece([column.combine_chunks() for column in found], row, quote)
+
+
+def _what_is_number(column: Any) -> Any:
+    """A column of text as numbers; whoever finds that one is missing can quote what is there instead."""
+    return arrow().chunked_array(
+        [arrow().array([float(text) if text and is_number(text) else None for text in column.to_pylist()], "float64")]
+    )
+
+
+def _whole_records(source: Any) -> Iterator[bytes]:
+    """A text in chunks that end where records do."""
+    rest = b""
+    while data := source.read(TEXT_CHUNK):
+        text = rest + data
+        end = _end_of_last_record(text)
+        rest = text[end:]
+        if end:
+            yield text[:end]
+    if rest:
+        yield rest
+
+
+def _end_of_last_record(text: bytes) -> int:
+    """The end of the last line that does not end within quotes."""
+    end, open_quotes = len(text), text.count(b'"') % 2
+    while end:
+        start = text.rfind(b"\n", 0, end) + 1
+        open_quotes = (open_quotes + text.count(b'"', start, end)) % 2
+        if start == 0 or not open_quotes:
+            return start
+        end = start - 1
+    return 0
+
+
+def _end_of_first_record(text: bytes) -> int:
+    end = text.find(b"\n") + 1
+    while end and text.count(b'"', 0, end) % 2:
+        end = text.find(b"\n", end) + 1
+    return end or len(text)

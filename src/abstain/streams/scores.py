@@ -1,0 +1,291 @@
+"""Partial predictions in files beside the truth: scored as they pass by."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from abstain.decision import decide_table
+from abstain.errors import InvalidDataset, InvalidLabels
+from abstain.formats.columns import arrow
+from abstain.losses import Loss
+from abstain.matrix import Table
+from abstain.metrics import caught_errors, expected_generalized_loss, generalized_loss, wrong_answers
+from abstain.penalties import Linear, Penalty
+from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
+from abstain.probabilities import Probabilities
+from abstain.streams.batches import Batch, Ids
+from abstain.streams.files import STDIN
+from abstain.streams.pipeline import Progress
+from abstain.streams.relay import ahead
+from abstain.streams.sources import Paths, Sources, open_sources
+
+
+@dataclass
+class Scores:
+    """How good partial predictions were, over all rows."""
+
+    n_rows: int = 0
+    n_labels: int = 0
+    n_abstained: int = 0
+    n_wrong: int | None = 0
+    """Wrong answers; None for rankings, which answer no label."""
+    total_loss: float = 0.0
+    """The generalised loss, summed over the rows."""
+    expected_loss: float | None = None
+    """What it was expected to be, given the probabilities."""
+    n_errors: int | None = None
+    """How many errors the complete prediction would have made, given the probabilities."""
+    n_caught: int | None = None
+    """How many of these are on labels left open."""
+
+    @property
+    def loss(self) -> float:
+        """The average generalised loss of a row."""
+        return self.total_loss / self.n_rows if self.n_rows else float("nan")
+
+    @property
+    def abstention_rate(self) -> float:
+        """The share of the labels that are left open."""
+        return self.n_abstained / (self.n_rows * self.n_labels) if self.n_rows else float("nan")
+
+    @property
+    def answered_error_rate(self) -> float:
+        """The share of the answers that are wrong."""
+        n_answered = self.n_rows * self.n_labels - self.n_abstained
+        return self.n_wrong / n_answered if n_answered and self.n_wrong is not None else float("nan")
+
+    @property
+    def error_capture_rate(self) -> float:
+        """The share of the errors of the complete prediction that lie on labels left open."""
+        return self.n_caught / self.n_errors if self.n_errors and self.n_caught is not None else float("nan")
+
+
+def open_beside(
+    files: Mapping[str, Paths], *, id_column: str | None = None, labels: Sequence[str] | None = None
+) -> dict[str, Sources]:
+    """Tables about the same labels, each with its columns in the same order: that of the first one that has them all.
+
+    Long tables list just the labels that occur; if all are long, the labels are those of any.
+    """
+    sides = {name: open_sources(file, id_column=id_column, labels=labels) for name, file in files.items()}
+    whole = next((sources for sources in sides.values() if not _skips(sources)), None)
+    names = dict.fromkeys(label for sources in sides.values() for label in sources.label_names or ())
+    wanted = tuple(names) if whole is None else whole.label_names
+    for name, sources in sides.items():
+        if wanted is None or sources.label_names in (None, wanted):
+            continue
+        unknown = next((label for label in sources.label_names or () if label not in wanted), None)
+        if unknown is not None and _skips(sources):
+            raise InvalidLabels(f"{sources.files[0]}: there is no label {unknown!r} in {(whole or sources).files[0]}")
+        if STDIN in sources.files:
+            raise InvalidLabels(f"{STDIN}: the labels must be the same as in the other table, in the same order")
+        sides[name] = open_sources(files[name], id_column=id_column, labels=wanted)
+    return sides
+
+
+def evaluate_files(
+    prediction: Sources,
+    truth: Sources,
+    loss: Loss,
+    penalty: Penalty,
+    *,
+    probabilities: Sources | None = None,
+    progress: Progress | None = None,
+) -> Scores:
+    """Score the answers in some files against the truth in others, of any size, row by row beside each other.
+
+    Rows are matched in their order, and where both sides have ids these must agree. Long tables may leave out rows that
+    have nothing to list, if any of the tables names all rows.
+
+    Parameters
+    ----------
+    prediction : Sources
+        1, 0, and −1 or nothing for an open label; for the rank loss, positions.
+    truth : Sources
+        1 and 0, with the same labels in the same order.
+    loss, penalty
+        As for `abstain.metrics.generalized_loss`.
+    probabilities : Sources, optional
+        With them it is also told what was to be expected, and how many errors silence has caught.
+    """
+    given = {"prediction": prediction, "truth": truth, "probabilities": probabilities}
+    sides = {name: sources for name, sources in given.items() if sources is not None}
+    if loss.gives_rankings and prediction.is_sparse:
+        raise InvalidDataset(f"{prediction.files[0]}: rankings in long form are not whole; write them in wide form")
+    scores = Scores(n_labels=prediction.n_labels, n_wrong=None if loss.gives_rankings else 0)
+    if probabilities is not None:
+        scores.expected_loss = 0.0
+        scores.n_errors = scores.n_caught = None if loss.gives_rankings else 0
+    if progress is not None:
+        known = [sources.n_rows_estimated for sources in sides.values() if not sources.is_sparse]
+        progress.start(known[0] if known else None)
+    for tables in ahead(_side_by_side(sides)):
+        _score(scores, tables, loss, penalty)
+        if progress is not None:
+            progress.advance(len(tables["prediction"]))
+    return scores
+
+
+def _score(scores: Scores, tables: dict[str, Batch], loss: Loss, penalty: Penalty) -> None:
+    truth = tables["truth"].table
+    answers: PartialPrediction | PartialRanking
+    try:
+        kind = PartialRanking if loss.gives_rankings else PartialPrediction
+        answers = kind(_with_open_labels(tables["prediction"].table))
+    except InvalidLabels as reason:
+        raise InvalidLabels(f"{_origin(tables['prediction'])}: {reason}") from reason
+    try:
+        scores.total_loss += float(np.sum(generalized_loss(truth, answers, loss, penalty, average=False)))
+    except InvalidLabels as reason:
+        raise InvalidLabels(f"{_origin(tables['truth'])}: {reason}") from reason
+    scores.n_rows += len(answers)
+    scores.n_abstained += int(answers.n_abstained.sum())
+    if scores.n_wrong is not None:
+        scores.n_wrong += int(wrong_answers(truth, answers)[0])
+    if "probabilities" not in tables:
+        return
+    p = tables["probabilities"].table
+    assert scores.expected_loss is not None
+    scores.expected_loss += float(np.sum(expected_generalized_loss(p, answers, loss, penalty, average=False)))
+    if scores.n_errors is not None and scores.n_caught is not None:
+        full = decide_table(Probabilities(p), loss, Linear(np.inf))
+        caught, errors = caught_errors(truth, answers, full)
+        scores.n_errors += int(errors)
+        scores.n_caught += int(caught)
+
+
+def _with_open_labels(table: Table) -> Table:
+    """What is missing in a sparse table of answers is open, as it is in a dense one."""
+    if not sparse.issparse(table.values):
+        return table
+    codes = table.values.copy()
+    codes.data = np.where(np.isnan(codes.data), ABSTAIN, codes.data).astype(np.int8)
+    return Table(codes, table.label_names, table.index)
+
+
+def _origin(batch: Batch) -> str:
+    return batch.file if batch.first_row == 0 else f"{batch.file}, from row {batch.first_row} on"
+
+
+def _side_by_side(sides: dict[str, Sources]) -> Iterator[dict[str, Batch]]:
+    """The same rows of all sides, batch by batch.
+
+    One of them leads: a wide one, or else the one that lists most, the probabilities. Sparse ones may skip rows.
+    """
+    leaders = [name for name in ("prediction", "truth", "probabilities") if name in sides and not _skips(sides[name])]
+    if not leaders and "probabilities" not in sides:
+        raise InvalidDataset(
+            "prediction and truth are both in long form, where rows without any 1 are not listed: give a table that "
+            "has all rows, in wide form or as the probabilities"
+        )
+    leader = leaders[0] if leaders else "probabilities"
+    cursors = {name: _Cursor(sources) for name, sources in sides.items() if name != leader}
+    for batch in sides[leader].batches():
+        done = 0
+        while done < len(batch):
+            # Wide sides come in batches of their own sizes: take what all of them have.
+            room = [len(batch) - done, *(c.n_at_hand() for c in cursors.values() if not c.skips)]
+            size = min(room)
+            if size == 0:
+                short = next(cursor for cursor in cursors.values() if not cursor.skips and cursor.n_at_hand() == 0)
+                raise InvalidLabels(f"{short.files} has only {short.n_rows} rows; {batch.row(done)} is one more")
+            part = _cut(batch, done, size)
+            yield {leader: part} | {name: cursor.beside(part) for name, cursor in cursors.items()}
+            done += size
+    for cursor in cursors.values():
+        cursor.require_end(", ".join(sides[leader].files))
+
+
+def _skips(sources: Sources) -> bool:
+    """Whether rows without entries may be missing: in long tables, which list them by their names."""
+    return sources.is_sparse and sources.id_type is not None
+
+
+def _cut(batch: Batch, first: int, size: int) -> Batch:
+    return batch if size == len(batch) else batch.take(np.arange(first, first + size))
+
+
+class _Cursor:
+    """The rows of one side that come next."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources, self.skips = sources, _skips(sources)
+        self.n_rows = 0
+        self._batches = ahead(sources.batches())
+        self._batch: Batch | None = None
+        self._done = 0
+
+    @property
+    def files(self) -> str:
+        return ", ".join(self.sources.files)
+
+    def n_at_hand(self) -> int:
+        """How many rows of the present batch, or of the next one, are left; 0 at the end."""
+        while self._batch is None or self._done == len(self._batch):
+            self._batch, self._done = next(self._batches, None), 0
+            if self._batch is None:
+                return 0
+        return len(self._batch) - self._done
+
+    def beside(self, leader: Batch) -> Batch:
+        """The rows that belong to these rows of the leader."""
+        return self._listed(leader) if self.skips else self._next(leader)
+
+    def _next(self, leader: Batch) -> Batch:
+        assert self._batch is not None
+        part = _cut(self._batch, self._done, len(leader))
+        self._done += len(leader)
+        self.n_rows += len(leader)
+        _require_same_ids(leader, part)
+        return part
+
+    def _listed(self, leader: Batch) -> Batch:
+        """A row for each of the leader's, empty if it is not listed."""
+        compute = arrow("pyarrow.compute")
+        names = (leader.row_numbers() if leader.ids is None else leader.ids).array
+        values, at = [], []
+        while self.n_at_hand():
+            assert self._batch is not None
+            assert self._batch.ids is not None
+            coming = self._batch.ids.array.slice(self._done)
+            place = compute.index_in(coming.cast(names.type), value_set=names)
+            found = int(np.argmin(np.append(place.is_valid().to_numpy(zero_copy_only=False), False)))
+            values.append(self._batch.table.values[self._done : self._done + found])
+            at.append(place.slice(0, found).to_numpy(zero_copy_only=False))
+            self._done += found
+            self.n_rows += found
+            if found < len(coming):
+                break
+        rows = np.concatenate([np.empty(0, np.intp), *at]).astype(np.intp)
+        if np.any(np.diff(rows) <= 0):
+            i = int(np.argmax(np.diff(rows) <= 0)) + 1
+            raise InvalidLabels(
+                f"{self.files}: id {names[int(rows[i])].as_py()!r} comes in another order than in {leader.file}"
+            )
+        matrix = _spread(values, rows, (len(leader), self.sources.n_labels))
+        return Batch(Table(matrix, self.sources.label_names, Ids(names)), self.files, leader.first_row)
+
+    def require_end(self, leaders: str) -> None:
+        """Raise `InvalidLabels` if there are rows that the leader does not have."""
+        if self.n_at_hand():
+            assert self._batch is not None
+            raise InvalidLabels(f"{self._batch.row(self._done)} is not in {leaders}, or comes in another order there")
+
+
+def _spread(values: Sequence[Any], rows: NDArray[np.intp], shape: tuple[int, int]) -> sparse.csr_array:
+    """Sparse rows at their places among empty ones."""
+    stored = sparse.vstack([sparse.csr_array((0, shape[1])), *values], format="csr")
+    lengths = np.zeros(shape[0], np.int64)
+    lengths[rows] = np.diff(stored.indptr)
+    return sparse.csr_array((stored.data, stored.indices, np.concatenate([[0], np.cumsum(lengths)])), shape)
+
+
+def _require_same_ids(ours: Batch, theirs: Batch) -> None:
+    if ours.ids is None or theirs.ids is None or ours.ids.equals(theirs.ids):
+        return
+    i = next(i for i in range(len(ours)) if ours.ids[i] != theirs.ids[i])
+    raise InvalidLabels(f"{theirs.row(i)} stands beside {ours.row(i)}: the rows must be the same, in the same order")
