@@ -15,7 +15,7 @@ from scipy import sparse
 import abstain
 from abstain import metrics
 from abstain.calibration import calibration_error
-from abstain.cli.report import report as command
+from abstain.cli import main
 from abstain.errors import InvalidDataset, InvalidLabels, InvalidLoss, InvalidPenalty, InvalidProbabilities
 from abstain.losses import LOSSES
 from abstain.matrix import Table
@@ -638,7 +638,7 @@ def test_the_command_writes_a_page(files):
     arguments = ["p.csv", "--truth", "y.csv", "-o", "report.html", "--losses", "f1,rank", "--losses", "subset"]
     arguments += ["--title", "Beaches", "--texts", "notes.csv", "--images", "pictures"]
     arguments += ["--review", "0.4", "--missed", "12", "--wrong", "2"]
-    result = CliRunner().invoke(command, arguments)
+    result = CliRunner().invoke(main, ["report", *arguments])
     assert result.exit_code == 0, result.output
     page = (files / "report.html").read_text(encoding="utf-8")
     size = (files / "report.html").stat().st_size / 1e6
@@ -654,12 +654,14 @@ def test_the_command_writes_a_page(files):
 
 
 def test_the_command_draws_a_sample(files):
-    result = CliRunner().invoke(command, ["p.csv", "-o", "report.html", "--max-entries", "4", "--texts", "lines.txt"])
+    result = CliRunner().invoke(
+        main, ["report", "p.csv", "-o", "report.html", "--max-entries", "4", "--texts", "lines.txt"]
+    )
     assert result.exit_code == 0, result.output
     assert "3 instances × 2 labels (2 rows drawn at random), " in result.output
     facts = facts_of((files / "report.html").read_text(encoding="utf-8"))
     assert (facts["nInstances"], facts["nTotal"], facts["hasTruth"]) == (2, 3, False)
-    one = CliRunner().invoke(command, ["p.csv", "-o", "report.html", "--max-entries", "2"])
+    one = CliRunner().invoke(main, ["report", "p.csv", "-o", "report.html", "--max-entries", "2"])
     assert "3 instances × 2 labels (1 row drawn at random), " in one.output
 
 
@@ -694,7 +696,7 @@ def test_texts_of_a_parquet_column(files):
 )
 def test_mistakes_are_explained_in_a_line(files, arguments, message):
     before = set(files.iterdir())
-    result = CliRunner().invoke(command, [*arguments, "-o", "report.html"])
+    result = CliRunner().invoke(main, ["report", *arguments, "-o", "report.html"])
     assert result.exit_code == 1
     assert result.output.startswith(f"Error: {message}")
     assert result.output.count("\n") == 1
@@ -714,7 +716,7 @@ def test_mistakes_are_explained_in_a_line(files, arguments, message):
     ],
 )
 def test_wrong_usage_is_explained(files, arguments, message):
-    result = CliRunner().invoke(command, arguments)
+    result = CliRunner().invoke(main, ["report", *arguments])
     assert result.exit_code == 2
     assert message in result.output
 

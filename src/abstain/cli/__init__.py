@@ -3,12 +3,22 @@
 import click
 
 from abstain import __version__
+from abstain.cli.budget import budget
+from abstain.cli.completion import completion
+from abstain.cli.datasets import datasets
+from abstain.cli.decide import decide
 from abstain.cli.demo import demo
+from abstain.cli.evaluate import evaluate
 from abstain.cli.experiment import experiment
 from abstain.cli.report import report
+from abstain.cli.voice import EXIT_CODES, Commands
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EXIT_CODES,
+)
 @click.version_option(__version__, package_name="abstain")
 def main() -> None:
     """Multi-label classification that knows when to stay silent.
@@ -18,13 +28,14 @@ def main() -> None:
 
     \b
     First steps:
-      abstain demo                     learn from pictures of digits, and see what silence buys
-      abstain demo --help              what the demo can be told
-      abstain report p.parquet         a page in which to try costs, budgets and error rates
-      abstain experiment run --help    the papers' experiments, on your data or theirs
+      abstain demo                              see what silence buys
+      abstain decide p.csv -o q.csv             answer what is worth answering
+      abstain budget p.csv --rate 0.05          the price, if 5 % can be reviewed
+      abstain evaluate q.csv truth.csv          how good were the answers?
+      abstain report p.csv                      a page to try costs and budgets in
+      abstain COMMAND --help                    more, with examples
     """  # noqa: D301 (click wants a real \b, which keeps the lines as they are)
 
 
-main.add_command(demo)
-main.add_command(experiment)
-main.add_command(report)
+for command in (budget, completion, datasets, decide, demo, evaluate, experiment, report):
+    main.add_command(command)

@@ -1,12 +1,15 @@
 """``abstain demo``."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from abstain.cli.voice import Voice, voiced
 
-@click.command()
+
+@click.command(short_help="Learn which digits are in pictures; see what silence buys.")
 @click.option(
     "-o",
     "--output",
@@ -20,7 +23,8 @@ import click
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 2), default=0, show_default=True, help="Draws the pictures and the noise."
 )
-def demo(output: Path, train: int, test: int, seed: int) -> None:
+@voiced
+def demo(output: Path, train: int, test: int, seed: int, voice: Voice) -> None:
     """Learn which digits are in noisy pictures of two, and see what silence buys.
 
     Two of scikit-learn's handwritten digits stand side by side in each picture, overlapping a little and with noise.
@@ -40,35 +44,38 @@ def demo(output: Path, train: int, test: int, seed: int) -> None:
         raise click.BadParameter(f"there is no folder {str(output.parent)!r}", param_hint="--output")
     if output.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise click.BadParameter(f"{output.name!r} does not end in .png, .pdf or .svg", param_hint="--output")
-    click.echo(f"Learning from {train} pictures, looking at {test} others …\n")
+    voice.say(f"Learning from {train} pictures, looking at {test} others …\n")
     result = example.run(train, test, seed)
     outcomes = [result.outcome(cost) for cost in example.COSTS]
-    click.echo("        average loss per picture            labels      wrong among     errors")
-    click.echo("   c    answer all   ask all   abstain      left open   the answered    caught")
+    voice.say("        average loss per picture            labels      wrong among     errors")
+    voice.say("   c    answer all   ask all   abstain      left open   the answered    caught")
     for o in outcomes:
-        click.echo(
+        voice.say(
             f"{o.cost:5.2f}   {o.answer_all:9.3f}   {o.ask_all:8.3f}   {o.abstain:7.3f}   {o.left_open:12.1%}"
             f"   {o.wrong_answers:12.2%}   {o.errors_caught:7.1%}"
         )
-    click.echo(f"\nSome pictures at c = {example.SHOWN_COST:g}; what is neither yes nor open is answered no:\n")
-    click.echo(" picture   yes     ask a human   truth")
+    voice.say(f"\nSome pictures at c = {example.SHOWN_COST:g}; what is neither yes nor open is answered no:\n")
+    voice.say(" picture   yes     ask a human   truth")
     labels = result.decide(example.SHOWN_COST).labels
     for i in result.interesting(example.SHOWN_COST, 8):
         yes, ask, there = example.describe(labels[i], result.truth[i])
         remark = "   (a wrong answer)" if result.answers_wrongly(example.SHOWN_COST)[i] else ""
-        click.echo(f"{i:8}   {yes:5}   {ask:11}   {there}{remark}")
-    click.echo()
-    _write("Figure", output, lambda path: example.draw(result, outcomes, path))
-    _write("Report", output.with_suffix(".html"), lambda path: example.write_report(result, path))
+        voice.say(f"{i:8}   {yes:5}   {ask:11}   {there}{remark}")
+    voice.say()
+    page = output.with_suffix(".html")
+    drawn = _write(voice, "Figure", output, lambda path: example.draw(result, outcomes, path))
+    written = _write(voice, "Report", page, lambda path: example.write_report(result, path))
+    voice.tell(outcomes=[asdict(outcome) for outcome in outcomes], figure=drawn, report=written)
 
 
-def _write(what: str, path: Path, write: Callable[[Path], None]) -> None:
+def _write(voice: Voice, what: str, path: Path, write: Callable[[Path], None]) -> str | None:
     """What needs an extra that is not there is left out; a disk that refuses is an error."""
     try:
         write(path)
     except ImportError as reason:
-        click.echo(f"No {what.lower()}: {reason}")
+        voice.say(f"No {what.lower()}: {reason}")
+        return None
     except OSError as reason:
         raise click.ClickException(f"{path} cannot be written ({reason.strerror or reason})") from reason
-    else:
-        click.echo(f"{what}: {path.resolve()}")
+    voice.say(f"{what}: {path.resolve()}")
+    return str(path.resolve())

@@ -2,18 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from abstain.cli.mistakes import explained
+from abstain.cli.voice import INTERRUPTED, Voice, voiced
 
 if TYPE_CHECKING:
     from abstain.experiment import Plan
 
 LISTS = "--datasets", "--learners", "--losses"
-INTERRUPTED = 130
 
 
 class _WithLists(click.Command):
@@ -50,7 +50,7 @@ def _resumable(out: Path) -> Iterator[None]:
         raise SystemExit(INTERRUPTED) from None
 
 
-@click.group()
+@click.group(short_help="Run, draw and judge the papers' experiments.")
 def experiment() -> None:
     """The papers' experiments, whole: run them, draw them, judge what they claim.
 
@@ -99,6 +99,7 @@ def experiment() -> None:
     help="Folder for the results.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be done, with the number of fits, and do nothing.")
+@voiced
 def run(
     data: Path | None,
     datasets: Sequence[str],
@@ -110,6 +111,7 @@ def run(
     cluster: str | None,
     out: Path,
     dry_run: bool,
+    voice: Voice,
 ) -> None:
     """Cross-validate learners on data sets, and decide for every loss, penalty and cost of the papers.
 
@@ -139,7 +141,7 @@ def run(
     """  # noqa: D301
     if jobs == 0:
         raise click.BadParameter("0 folds at once will never end; −1 stands for all cores", param_hint="--jobs")
-    with explained(), _resumable(out):
+    with _resumable(out):
         from abstain import experiment as library
         from abstain.experiment import plan as plans
         from abstain.experiment import protocol
@@ -149,34 +151,40 @@ def run(
         problems = [library.load(name, data) for name in datasets or protocol.DATASETS]
         plan = library.Plan(problems, learners, losses, folds, seed)
         if dry_run:
-            _print_plan(plan, out)
+            _print_plan(plan, out, voice)
             return
         manifest = out / "manifest.json"
         before = manifest.read_text() if manifest.is_file() else None
-        results = library.run(plan, out, jobs=jobs, cluster=cluster)
+        results = library.run(plan, out, jobs=jobs, cluster=cluster, progress=False if voice.quiet else None)
         if before not in (None, manifest.read_text()):
-            click.echo(f"The results of other settings in {out} were replaced; their probabilities are still there.")
-    click.echo(f"{len(results.results)} rows: {out / 'results.parquet'}, {out / 'results.csv'}")
+            voice.remark(f"The results of other settings in {out} were replaced; their probabilities are still there.")
+    files = [str(out / f"results.{ending}") for ending in ("parquet", "csv")]
+    voice.say(f"{len(results.results)} rows: {', '.join(files)}")
+    voice.tell(rows=len(results.results), results=files)
 
 
-def _print_plan(plan: "Plan", out: Path) -> None:
+def _print_plan(plan: "Plan", out: Path, voice: Voice) -> None:
     from abstain.experiment.protocol import PENALTIES, STEPS
     from abstain.experiment.store import Store
 
     store = Store(out / "probabilities")
-    click.echo(f"{'data set':20} {'instances × features × labels':>30}  {'learner':16} {'fits':>9}  folds kept")
+    voice.say(f"{'data set':20} {'instances × features × labels':>30}  {'learner':16} {'fits':>9}  folds kept")
     total = missing = 0
+    pairs = []
     for pair in plan.pairs:
         problem = pair[0].problem
         kept = sum(store.read(fold) is not None for fold in pair)
         fits = sum(fold.n_fits for fold in pair)
         total, missing = total + fits, missing + (len(pair) - kept)
         shape = " × ".join(map(str, problem.shape))
-        click.echo(f"{problem.name:20} {shape:>30}  {pair[0].learner:16} {fits:9}  {kept} of {len(pair)}")
-    click.echo(f"\n{total} fits; {missing} of {len(plan.folds)} folds are still to be fitted.")
-    n_points = len(PENALTIES) * STEPS
-    click.echo(f"Losses: {', '.join(plan.losses)}; for each {len(PENALTIES)} penalties of {STEPS} costs.")
-    click.echo(f"{len(plan.folds) * len(plan.losses) * n_points} rows of results in {out}.")
+        voice.say(f"{problem.name:20} {shape:>30}  {pair[0].learner:16} {fits:9}  {kept} of {len(pair)}")
+        pairs.append({"dataset": problem.name, "shape": problem.shape, "learner": pair[0].learner, "fits": fits,
+                      "folds": len(pair), "folds_kept": kept})  # fmt: skip
+    n_rows = len(plan.folds) * len(plan.losses) * len(PENALTIES) * STEPS
+    voice.say(f"\n{total} fits; {missing} of {len(plan.folds)} folds are still to be fitted.")
+    voice.say(f"Losses: {', '.join(plan.losses)}; for each {len(PENALTIES)} penalties of {STEPS} costs.")
+    voice.say(f"{n_rows} rows of results in {out}.")
+    voice.tell(plan=pairs, fits=total, folds_missing=missing, losses=plan.losses, rows=n_rows, out=str(out))
 
 
 folders = click.argument(
@@ -192,32 +200,44 @@ folders = click.argument(
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the figures. [default: figures, in the first folder of results]",
 )
-def figures(results: tuple[Path, ...], out: Path | None) -> None:
+@voiced
+def figures(results: tuple[Path, ...], out: Path | None, voice: Voice) -> None:
     """Draw the papers' figures, as PDF and PNG, from the RESULTS folders of one run or of several.
 
     For each loss and learner: a column for each data set, the generalised loss above, the labels left open below. And
     for each learner the comparison with related work at equal abstention.
-    """
-    with explained():
-        from abstain.experiment import Results
-        from abstain.experiment.figures import draw
 
-        for path in draw(Results.read(results), out or results[0] / "figures"):
-            click.echo(path)
+    \b
+    Examples:
+      abstain experiment figures results
+      abstain experiment figures results music -o figures
+    """  # noqa: D301
+    from abstain.experiment import Results
+    from abstain.experiment.figures import draw
+
+    drawn = [str(path) for path in draw(Results.read(results), out or results[0] / "figures")]
+    voice.say("\n".join(drawn))
+    voice.tell(figures=drawn)
 
 
 @experiment.command()
 @folders
 @click.option("--markdown", is_flag=True, help="Print a Markdown table.")
-def verdict(results: tuple[Path, ...], markdown: bool) -> None:
+@voiced
+def verdict(results: tuple[Path, ...], markdown: bool, voice: Voice) -> None:
     """Check the papers' claims, one by one, in the RESULTS folders of one run or of several.
 
     Prints each claim, whether it holds (yes; mostly, in 95 % of the cases; no), and the numbers behind it, learner by
     learner.
-    """
-    with explained():
-        from abstain.experiment import Results
-        from abstain.experiment.claims import as_markdown, as_text, check
 
-        claims = check(Results.read(results))
-        click.echo(as_markdown(claims) if markdown else as_text(claims))
+    \b
+    Examples:
+      abstain experiment verdict results
+      abstain experiment verdict results --markdown > verdict.md
+    """  # noqa: D301
+    from abstain.experiment import Results
+    from abstain.experiment.claims import as_markdown, as_text, check
+
+    claims = check(Results.read(results))
+    voice.say(as_markdown(claims) if markdown else as_text(claims))
+    voice.tell(claims=[asdict(claim) for claim in claims])

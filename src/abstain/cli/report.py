@@ -2,31 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from abstain.cli.mistakes import explained
-
-LARGEST_PRICE = 1e12  # as in abstain.reporting, which takes too long to import for --help
-existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
+from abstain.cli.options import existing_file, price
+from abstain.cli.voice import Voice, plural, voiced
 
 
-class Price(click.FloatRange):
-    """A finite number ≥ 0: to a range alone, nan is as good as any."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, or what is wrong with it."""
-        number = super().convert(value, param, ctx)
-        if not number <= LARGEST_PRICE:
-            self.fail(f"{number} is not a price; expected a number from 0 to {LARGEST_PRICE:g}", param, ctx)
-        return number
-
-
-price = Price(min=0)
-
-
-@click.command()
+@click.command(short_help="Write a page in which to try costs and budgets.")
 @click.argument("probabilities", type=existing_file)
 @click.option("--truth", type=existing_file, help="Table of 0 and 1 with the same rows and labels.")
 @click.option(
@@ -67,6 +50,7 @@ price = Price(min=0)
     help="With more probabilities, the page shows rows drawn at random.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws the rows.")
+@voiced
 def report(
     probabilities: Path,
     truth: Path | None,
@@ -81,6 +65,7 @@ def report(
     wrong: float,
     max_entries: int,
     seed: int,
+    voice: Voice,
 ) -> None:
     """Write a page in which to try what asking may cost, and to see what is answered, asked and saved.
 
@@ -101,44 +86,38 @@ def report(
         raise click.BadParameter(f"{output.name!r} does not end in .html", param_hint="--output")
     if text_column is not None and texts is None:
         raise click.BadParameter("there is no file of texts to look it up in (--texts)", param_hint="--text-column")
-    with explained():
-        from abstain import read_table
-        from abstain.errors import InvalidLabels, InvalidProbabilities
-        from abstain.reporting import report as library
-        from abstain.reporting.companions import find_pictures, read_texts
+    from abstain import read_table
+    from abstain.errors import InvalidLabels, InvalidProbabilities
+    from abstain.reporting import report as library
+    from abstain.reporting.companions import find_pictures, read_texts
 
-        table = read_table(probabilities)
-        pictures = None if images is None else find_pictures(images, table)
-        try:
-            library(
-                table,
-                None if truth is None else read_table(truth),
-                path=output,
-                losses=[name.strip() for part in losses for name in part.split(",") if name.strip()],
-                title=title,
-                texts=None if texts is None else read_texts(texts, table, text_column),
-                images=pictures,
-                review=review,
-                false_negative=missed,
-                false_positive=wrong,
-                max_entries=max_entries,
-                random_state=seed,
-            )
-        except InvalidProbabilities as reason:
-            raise InvalidProbabilities(f"{probabilities}: {reason}") from reason
-        except InvalidLabels as reason:
-            raise InvalidLabels(f"{truth}: {reason}") from reason
+    table = read_table(probabilities)
+    pictures = None if images is None else find_pictures(images, table)
+    try:
+        library(
+            table,
+            None if truth is None else read_table(truth),
+            path=output,
+            losses=[name.strip() for part in losses for name in part.split(",") if name.strip()],
+            title=title,
+            texts=None if texts is None else read_texts(texts, table, text_column),
+            images=pictures,
+            review=review,
+            false_negative=missed,
+            false_positive=wrong,
+            max_entries=max_entries,
+            random_state=seed,
+        )
+    except InvalidProbabilities as reason:
+        raise InvalidProbabilities(f"{probabilities}: {reason}") from reason
+    except InvalidLabels as reason:
+        raise InvalidLabels(f"{truth}: {reason}") from reason
     n, m = table.shape
     shown = max(1, max_entries // m)
-    sampled = f" ({_plural(shown, 'row')} drawn at random)" if shown < n else ""
+    sampled = f" ({plural(shown, 'row')} drawn at random)" if shown < n else ""
     size = output.stat().st_size / 1e6
-    click.echo(f"{_plural(n, 'instance')} × {_plural(m, 'label')}{sampled}, {size:.1f} MB: {output.resolve()}")
+    voice.say(f"{plural(n, 'instance')} × {plural(m, 'label')}{sampled}, {size:.1f} MB: {output.resolve()}")
     missing = 0 if pictures is None else pictures.count(None)
     if missing:
-        click.echo(
-            f"{missing} of {_plural(n, 'row')} {'has' if missing == 1 else 'have'} no picture in {images}", err=True
-        )
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
+        voice.remark(f"{missing} of {plural(n, 'row')} {'has' if missing == 1 else 'have'} no picture in {images}")
+    voice.tell(instances=n, labels=m, shown=min(shown, n), without_picture=missing, page=str(output.resolve()))

@@ -1,0 +1,144 @@
+"""How all commands speak: sentences or JSON, how far they are, what went wrong, and the exit code."""
+
+import errno
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import click
+
+from abstain.errors import FitFailed
+
+REFUSED, INTERRUPTED, CLOSED_PIPE = 1, 130, 141
+EXIT_CODES = """\b
+Exit codes:
+  0    done
+  1    an input or an output was refused, or the work failed; the last line says why
+  2    wrong usage
+  130  interrupted with Ctrl-C; nothing is half-written
+  141  who was reading standard output has closed it"""
+
+
+@dataclass(frozen=True)
+class Voice:
+    """Speaks to people in sentences, or to programs with one JSON object; --quiet leaves just errors."""
+
+    quiet: bool = False
+    as_json: bool = False
+    aside: bool = False
+    """Whether to speak on standard error, since standard output carries data."""
+
+    def say(self, text: str = "") -> None:
+        """A sentence, for people."""
+        if not self.quiet and not self.as_json:
+            click.echo(text, err=self.aside)
+
+    def remark(self, text: str) -> None:
+        """A sentence that is not the result, for people."""
+        if not self.quiet:
+            click.echo(text, err=True)
+
+    def tell(self, **facts: Any) -> None:
+        """The same, for programs."""
+        if self.as_json:
+            click.echo(json.dumps(_plain(facts), ensure_ascii=False), err=self.aside)
+
+    @contextmanager
+    def progress(self, what: str) -> Iterator["Progress"]:
+        """How far the work is, with rate and remaining time: on a terminal only."""
+        bar = Progress(what, hidden=self.quiet or not sys.stderr.isatty())
+        try:
+            yield bar
+        finally:
+            bar.close()
+
+
+class Progress:
+    """A bar that counts rows."""
+
+    def __init__(self, what: str, *, hidden: bool) -> None:
+        self.what, self.hidden = what, hidden
+        self._bar: Any = None
+
+    def start(self, n_rows: int | None) -> None:
+        """So many rows are to come, about; None if nobody knows."""
+        if self.hidden:
+            return
+        from tqdm import tqdm
+
+        self.close()
+        self._bar = tqdm(desc=self.what, total=n_rows, unit=" rows", unit_scale=True, dynamic_ncols=True, leave=False)
+
+    def advance(self, n_rows: int) -> None:
+        """So many more rows are done."""
+        if self._bar is not None:
+            self._bar.update(n_rows)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+
+def voiced(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with --quiet and --json, which is called with a `voice`."""
+
+    @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors (and what --json asks for).")
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of sentences.")
+    @wraps(command)
+    def with_voice(*args: Any, quiet: bool, as_json: bool, **options: Any) -> None:
+        command(*args, voice=Voice(quiet, as_json), **options)
+
+    return with_voice
+
+
+class Commands(click.Group):
+    """What a user can do something about is said in a line, not in a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # What is still buffered goes nowhere, and at exit nobody complains of that.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(CLOSED_PIPE) from None
+        except KeyboardInterrupt:
+            click.echo("\nInterrupted.", err=True)
+            raise SystemExit(INTERRUPTED) from None
+        except OSError as reason:
+            raise click.ClickException(_in_words(reason)) from reason
+        except (ValueError, ImportError, FitFailed, MemoryError) as reason:
+            raise click.ClickException(str(reason) or type(reason).__name__) from reason
+
+
+def _in_words(reason: OSError) -> str:
+    if reason.errno is None or reason.strerror is None:
+        return str(reason)
+    hint = "; nothing was written" if reason.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) else ""
+    return f"{reason.filename}: {reason.strerror}{hint}" if reason.filename else f"{reason.strerror}{hint}"
+
+
+def plural(count: int, word: str) -> str:
+    """1 row, 2 rows."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def _plain(value: Any) -> Any:
+    """Numbers that JSON has: nan and inf are null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return _plain(value.item()) if hasattr(value, "item") else str(value)
