@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import abstain
-from benchmarks.measure import PEAK_MEMORY, Row, at_most, in_fresh_process, seconds
+from benchmarks.measure import Row, at_most, in_fresh_process, seconds
 
 SHAPE = (1_000_000, 100)
 LOSSES = ("hamming", "subset", "rank", "f1", "jaccard")
@@ -35,7 +35,7 @@ def memory() -> Iterator[Row]:
         for penalty in ("0.1", "abstain.Concave(0.1)"):
             code = f"""
 import numpy as np, abstain
-{PEAK_MEMORY}
+from benchmarks.measure import peak_mib, reset_peak, resident_mib
 p = np.random.default_rng(0).random(({rows}, {SHAPE[1]}))
 abstain.decide(p[:5000], {loss!r}, {penalty})
 reset_peak()

@@ -7,8 +7,6 @@ predicted, and leave labels open. It refuses instances without any relevant labe
 """
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,11 +14,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from abstain.guarantee import Rule, control
-from benchmarks.measure import Row, at_least, seconds
+from benchmarks.measure import Row, at_least, in_fresh_process, python_with, seconds
 
 SHAPE = (5_000, 100)
 TARGETS = (0.8, 0.9, 0.95)  # the complete prediction has about 0.9: below that there is nothing to leave open
-HOME = Path(__file__).parents[1] / "build" / "mapie-venv"
 
 THEIRS = """
 import json, sys, time, warnings
@@ -76,15 +73,11 @@ def _sample(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _theirs(p: np.ndarray, y: np.ndarray) -> list[tuple[float, float]]:
     """Seconds to calibrate and the threshold found, for each target."""
-    python = HOME / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(HOME)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", "mapie>=1"], check=True)
     with TemporaryDirectory() as folder:
         data = Path(folder) / "data.npz"
         np.savez(data, p=p, y=y, targets=TARGETS)
-        run = subprocess.run([str(python), "-c", THEIRS, str(data)], capture_output=True, text=True, check=True)
-    return [(taken, threshold) for taken, threshold in json.loads(run.stdout)]
+        found = in_fresh_process(THEIRS, str(data), python=python_with("mapie>=1"))
+    return [(taken, threshold) for taken, threshold in json.loads(found)]
 
 
 def _of_rule(rule: Rule, new_p: np.ndarray, new_y: np.ndarray) -> str:

@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 
 import abstain
-from benchmarks.measure import PEAK_MEMORY, Row, at_most, in_fresh_process, seconds, threads
+from benchmarks.measure import Row, at_most, in_fresh_process, seconds, threads
 
 
 def sparse() -> Iterator[Row]:
-    code = f"""
+    code = """
 import time
 import numpy as np, abstain
 from scipy import sparse
-{PEAK_MEMORY}
+from benchmarks.measure import peak_mib, reset_peak, resident_mib
 n, m, stored = 100_000, 500_000, 100
 rng = np.random.default_rng(0)
 values = rng.random((n, stored))

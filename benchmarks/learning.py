@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from benchmarks.data import DATA
-from benchmarks.measure import PEAK_MEMORY, Row, at_least, in_fresh_process
+from benchmarks.measure import Row, at_least, in_fresh_process
 
 
 def learners() -> Iterator[Row]:
@@ -46,12 +46,12 @@ print(theirs / ours, ours, np.abs(found - optimum).max(), np.abs(loop - optimum)
 
 
 def _large_fit() -> Row:
-    code = f"""
+    code = """
 import time
 import numpy as np
 from abstain import learners
 from benchmarks.data import nus_wide_labels, simulated_features
-{PEAK_MEMORY}
+from benchmarks.measure import peak_mib, reset_peak, resident_mib
 Y, _ = nus_wide_labels()
 X = simulated_features(Y)
 train = np.random.default_rng(1).random(len(Y)) < 0.9
@@ -71,25 +71,25 @@ print(taken, peak_mib() / 1024, Y.sum() / len(Y))
 
 
 def large_file() -> Iterator[Row]:
-    code = f"""
+    code = """
 import os, tempfile, time
 import numpy as np
 from abstain.datasets import load_mulan
-{PEAK_MEMORY}
+from benchmarks.measure import peak_mib, reset_peak, resident_mib
 n, features, labels = 269_648, 128, 81
 random = np.random.default_rng(0)
 with tempfile.TemporaryDirectory() as folder:
     file = os.path.join(folder, "large.arff")
     with open(file, "w") as out:
-        out.write(f"@relation 'large: -C -{{labels}}'\\n@attribute image string\\n")
-        out.writelines(f"@attribute x{{j}} numeric\\n" for j in range(features))
-        out.writelines(f"@attribute y{{j}} {{{{0,1}}}}\\n" for j in range(labels))
+        out.write(f"@relation 'large: -C -{labels}'\\n@attribute image string\\n")
+        out.writelines(f"@attribute x{j} numeric\\n" for j in range(features))
+        out.writelines(f"@attribute y{j} {{0,1}}\\n" for j in range(labels))
         out.write("@data\\n")
         thousand = [
-            "," + ",".join([*(f"{{x:.6f}}" for x in xs), *map(str, ys)]) + "\\n"
+            "," + ",".join([*(f"{x:.6f}" for x in xs), *map(str, ys)]) + "\\n"
             for xs, ys in zip(random.normal(size=(1000, features)), random.integers(0, 2, (1000, labels)))
         ]
-        out.writelines(f"actor/{{i:06d}}.jpg" + thousand[i % 1000] for i in range(n))
+        out.writelines(f"actor/{i:06d}.jpg" + thousand[i % 1000] for i in range(n))
     small = os.path.join(folder, "small.arff")
     with open(small, "w") as out, open(file) as source:
         out.writelines(line for line, _ in zip(source, range(300)))

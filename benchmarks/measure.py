@@ -1,13 +1,18 @@
-"""Timing and memory, and what the tables of ``docs/performance.md`` are made of."""
+"""Timing and memory, and what the tables of measurements are made of."""
 
 import os
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+BUILD = Path(__file__).parents[1] / "build"
 
 
 @dataclass(frozen=True)
@@ -55,21 +60,67 @@ def threads(count: int) -> Iterator[None]:
             os.environ["ABSTAIN_NUM_THREADS"] = before
 
 
-def in_fresh_process(code: str) -> str:
-    """What a program prints, run by itself so that nothing before it counts."""
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+def in_fresh_process(*arguments: str, python: str = sys.executable, n_threads: int | None = None) -> str:
+    """What a program prints, run by itself so that nothing before it counts: its code, or what follows ``python``."""
+    given = ["-c", *arguments] if not arguments[0].startswith("-") else arguments
+    environment = os.environ | _limited(n_threads)
+    return subprocess.run([python, *given], capture_output=True, text=True, check=True, env=environment).stdout.strip()
 
 
-PEAK_MEMORY = """
-def reset_peak():
-    with open("/proc/self/clear_refs", "w") as control:
-        control.write("5")
+def _limited(n_threads: int | None) -> dict[str, str]:
+    return {} if n_threads is None else {"ABSTAIN_NUM_THREADS": str(n_threads)}
 
-def peak_mib():
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
 
-def resident_mib():
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
-"""
+def python_with(requirement: str) -> str:
+    """The interpreter of a virtual environment that has just this: peers' requirements are not ours."""
+    home = BUILD / f"{re.match('[a-z]+', requirement)[0]}-venv"
+    python = home / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", requirement], check=True)
+    return str(python)
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for large files, on the disk that the project is on; it goes away afterwards."""
+    BUILD.mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=BUILD) as folder:
+        yield Path(folder)
+
+
+def reset_peak() -> None:
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_mib() -> float:
+    return _status("VmHWM")
+
+
+def resident_mib() -> float:
+    return _status("VmRSS")
+
+
+def _status(name: str) -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
+
+
+class Usage(NamedTuple):
+    """What a process took: seconds by the clock, seconds of all cores, and memory at its largest."""
+
+    wall: float
+    cpu: float
+    peak_mib: float
+
+
+def usage_of(command: Sequence[str], n_threads: int | None = None) -> Usage:
+    """Run a command to its end, perhaps on so many threads of ours."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, env=os.environ | _limited(n_threads))
+    _, status, used = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return Usage(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)

@@ -311,7 +311,7 @@ def test_npz_that_is_no_table(tmp_path):
 def test_unknown_suffix(tmp_path):
     for act in (read_table, lambda path: write_table(P, path)):
         with pytest.raises(
-            InvalidDataset, match=r"t\.xlsx: unknown kind of file; .*\.csv, \.csv\.gz, \.parquet, \.npz"
+            InvalidDataset, match=r"t\.xlsx: unknown kind of file; .* \.csv, \.csv\.gz, \.parquet, \.arrow, .*\.npz$"
         ):
             act(tmp_path / "t.xlsx")
 

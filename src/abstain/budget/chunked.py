@@ -5,7 +5,7 @@ back little more than counts. How many of the reviews that tie with the price ea
 these, so that afterwards every block is decided by itself, to the same answers as if all were one table.
 """
 
-from copy import deepcopy
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from abstain.budget.allocation import Bill, Price, bill_of
 from abstain.budget.chunked_entries import review_entries
 from abstain.budget.chunked_instances import review_instances
 from abstain.budget.limits import read_limits
-from abstain.budget.sketch import Sketch
+from abstain.budget.sketch import Counts, Sketch
 from abstain.chunks.collection import Chunked, read_chunks
 from abstain.errors import InvalidBudget
 from abstain.losses import Hamming, Loss
@@ -89,8 +89,10 @@ def solve_chunks(probabilities: Any, loss: Loss, **asked: Any) -> ChunkedAllocat
         )
     sketch = None
     if limits.total is not None and limits.per_label is None:
-        empty = Sketch(loss, layout.n_labels, per_instance=limits.per_instance, review=limits.review)
-        sketch = table.blockwise("sketch", Chunked, partial(_sketched, empty=empty)).folded(_merged).compute()
+        make = partial(Sketch, loss, layout.n_labels, per_instance=limits.per_instance, review=limits.review)
+        of_blocks = table.blockwise("sketch", Chunked, partial(_counted, make=make))
+        sketch = make()
+        sketch.include(of_blocks.folded(partial(_merged, make=make)).compute())
         n_rows = sketch.n_rows
     elif limits.per_label is not None and not layout.is_known:
         n_rows = table.blockwise("count_rows", Chunked, _count_rows).folded(sum).compute()
@@ -106,18 +108,17 @@ def _count_rows(part: Part) -> int:
     return int(part.table.shape[0])
 
 
-def _sketched(part: Any, empty: Sketch) -> Sketch:
-    sketch = deepcopy(empty)
+def _counted(part: Any, make: Callable[[], Sketch]) -> Counts:
+    sketch = make()
     sketch.add(part)
-    return sketch
+    return sketch.counted()
 
 
-def _merged(sketches: list[Sketch]) -> Sketch:
-    first, *others = sketches
-    merged = deepcopy(first)  # a result of another task is not ours to change
-    for sketch in others:
-        merged.merge(sketch)
-    return merged
+def _merged(parts: list[Counts], make: Callable[[], Sketch]) -> Counts:
+    merged = make()
+    for counts in parts:
+        merged.include(counts)
+    return merged.counted()
 
 
 def _total(bills: list[Bill]) -> Bill:

@@ -1,12 +1,12 @@
 """The price of a budget for more data than memory holds: two passes, each of them a batch at a time.
 
 The first pass counts what reviews would save, in bins that follow the bits of the float: each is narrower than 10⁻⁵ of
-its values. Sketches of parts add up. The bin in which the budget ends is the *margin*. The second pass reviews what
+its values. The counts of parts add up. The bin in which the budget ends is the *margin*. The second pass reviews what
 saves more, and within the margin whatever comes first until the budget is used up.
 """
 
 from threading import Lock
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,8 +49,17 @@ class Margin(NamedTuple):
     """What a review within the margin saves, as exactly as it tells: the shadow price."""
 
 
+class Counts(NamedTuple):
+    """What a sketch has counted so far: only bins in which there is something, so that it is small and travels well."""
+
+    keys: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    n_rows: int
+    complete: float
+
+
 class Sketch:
-    """Counts of what reviews save, over any number of batches, in little memory; equal sketches can be merged.
+    """Counts of what reviews save, over any number of batches, in little memory.
 
     For Hamming every entry of the table is a review of its own, with a cap per instance the best of each row; for other
     losses the steps of the cost paths are counted.
@@ -136,25 +145,26 @@ class Sketch:
         self._page_of[missing] = len(self._bins) + np.arange(len(missing))
         self._bins = np.concatenate([self._bins, np.zeros((len(missing), 1 << LEADING), np.int64)])
 
-    def merge(self, other: "Sketch") -> Self:
-        """Count what another sketch has counted, too; returns this one."""
-        ours, theirs = self.limits, other.limits
-        same = ours.per_instance == theirs.per_instance and np.array_equal(ours.review, theirs.review)
-        if not (same and self.n_labels == other.n_labels and self.loss.is_same_as(other.loss)):
-            raise InvalidBudget("only sketches of the same loss, labels and limits can be merged")
-        pages = np.flatnonzero(other._page_of >= 0)
+    def counted(self) -> Counts:
+        """What has been counted."""
+        pages = np.flatnonzero(self._page_of >= 0)
+        bins = self._bins[self._page_of[pages]].ravel()
+        filled = np.flatnonzero(bins)
+        keys = ((pages[filled >> LEADING] << LEADING) + (filled & INSIDE)).astype(np.int32)
+        return Counts(keys, bins[filled], self.n_rows, self.complete)
+
+    def include(self, counts: Counts) -> None:
+        """Count what another sketch, made alike, has counted."""
+        pages = np.unique(counts.keys >> LEADING)
         self._make_room(pages)
-        self._bins[self._page_of[pages]] += other._bins[other._page_of[pages]]
-        self.n_rows += other.n_rows
-        self.complete += other.complete
-        return self
+        self._bins[self._page_of[counts.keys >> LEADING], counts.keys & INSIDE] += counts.counts
+        self.n_rows += counts.n_rows
+        self.complete += counts.complete
 
     def margin(self, total: int) -> Margin:
         """Where a budget of so many reviews ends."""
-        pages = np.flatnonzero(self._page_of >= 0)[::-1]
-        bins = self._bins[self._page_of[pages], ::-1].ravel()  # what saves most comes first
-        filled = np.flatnonzero(bins)
-        counts, keys = bins[filled], (pages[filled >> LEADING] << LEADING) + INSIDE - (filled & INSIDE)
+        found = self.counted()
+        keys, counts = found.keys[::-1].astype(np.int64), found.counts[::-1]  # what saves most comes first
         low, high = _edge(keys), _edge(keys + 1)  # bins begin at their edge
         reached, middle = np.cumsum(counts), (low + high) / 2
         at = int(np.searchsorted(reached, total, side="right"))
@@ -171,23 +181,6 @@ class Sketch:
         if isinstance(self.loss, Hamming):
             return price_of(self.loss, self.limits, axes, self.n_labels, margin.cost, np.zeros(self.n_labels))
         return Price(self.limits.uniform_review + margin.cost, self.loss, self.limits.per_instance)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What travels: only the bins in which there is something, and no lock."""
-        pages = np.flatnonzero(self._page_of >= 0)
-        bins = self._bins[self._page_of[pages]].ravel()
-        filled = np.flatnonzero(bins)
-        state = {name: value for name, value in vars(self).items() if name not in ("_lock", "_bins", "_page_of")}
-        return state | {"_pages": pages, "_filled": filled, "_held": bins[filled]}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        pages, filled, held = (state.pop(name) for name in ("_pages", "_filled", "_held"))
-        vars(self).update(state)
-        self._lock = Lock()
-        self._page_of = np.full(EXPONENTS, -1)
-        self._bins = np.zeros((0, 1 << LEADING), np.int64)
-        self._make_room(pages)
-        self._bins.reshape(-1)[filled] = held
 
 
 class Reviewer:

@@ -19,7 +19,7 @@ from abstain.errors import InvalidLabels, InvalidProbabilities
 from abstain.matrix import Part
 from abstain.threads import one_core
 
-FAN_IN = 32  # results of blocks that are put together in one task
+FAN_IN = 8  # results of blocks that are put together in one task
 
 
 class Chunked(DaskMethodsMixin):

@@ -277,7 +277,7 @@ def decide_overlap(ranked, penalties, floors, concave, nothing, rule, start, n_a
             best, start[r, i], n_abstained[r, i] = _best_gap(
                 p, penalties[r], floors[r], concave[r], heads, tails, rule.fade_out, terms, zeros, ends, stack
             )
-            expected[r, i] = max(0.0, 1.0 - best)
+            expected[r, i] = max(floors[r, 0], 1.0 - best)  # 0, unless a penalty is relative to some already paid
 
 
 @kernel(fastmath={"contract", "nnan", "nsz"})

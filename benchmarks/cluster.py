@@ -1,0 +1,92 @@
+"""A Dask cluster of processes on this machine: how much two workers are faster than one, and what Dask itself takes."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster
+
+import abstain
+from abstain.penalties import as_penalty
+from abstain.streams import Job, decide_files
+from abstain.streams.cluster import decide_on_cluster
+from benchmarks.measure import Row, peak_mib, reset_peak, scratch, seconds, threads
+from benchmarks.streams import write_scores
+
+SIZES = 1, 2
+CASES = {"hamming": 0.1, "f1": 0.003}
+
+
+def scaling() -> Iterator[Row]:
+    with scratch() as folder:
+        for k in range(8):
+            (folder / "scores").mkdir(exist_ok=True)
+            write_scores(folder / "scores" / f"part{k}.parquet", 250_000, 100)
+        taken = {loss: [_files(folder, loss, n) for n in SIZES] for loss in CASES}
+        for loss, times in taken.items():
+            with threads(1):
+                alone = seconds(lambda loss=loss: decide_files(folder / "scores", folder / "here/", _job(loss)), 1)
+            yield _row(f"`--cluster`, 2000000 × 100 in 8 Parquet files, {loss}", times, alone)
+    x = da.map_blocks(_noise, chunks=((50_000,) * 40, (100,)), dtype=np.float32, meta=np.empty((0, 0), np.float32))
+    for loss in CASES:
+        times, peaks = zip(*(_arrays(x, loss, n) for n in SIZES), strict=True)
+        with threads(1):
+            blocks = [_noise(block_info={None: {"chunk-location": (k,), "chunk-shape": (50_000, 100)}}) for k in range(4)]
+            alone = 10 * seconds(lambda loss=loss, blocks=blocks: [_decided(block, loss) for block in blocks])
+        yield _row(f"a lazy array, 2000000 × 100 in 40 blocks, {loss}", times, alone)
+        yield Row("the same: memory of a worker beyond that at its start", f"{max(peaks):.0f} MiB, for blocks of 19 MiB")
+
+
+def _row(what: str, times: Any, alone: float) -> Row:
+    one, two = times
+    return Row(what, f"{one:.1f} s with 1 worker, {two:.1f} s with 2: {one / two:.2f} × (no cluster, one core: {alone:.1f} s)")
+
+
+def _job(loss: str) -> Job:
+    return Job(abstain.losses.as_loss(loss), as_penalty(CASES[loss]))
+
+
+@contextmanager
+def _workers(n: int) -> Iterator[Client]:
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(n, host="127.0.0.1", **options) as cluster, Client(cluster) as client:
+        client.wait_for_workers(n)
+        client.run(lambda: [abstain.decide(np.full((2, 100), 0.4, np.float32), loss, 0.1) for loss in CASES])  # compiled
+        yield client
+
+
+def _files(folder: Path, loss: str, n_workers: int) -> float:
+    with _workers(n_workers) as client:
+        start = time.perf_counter()
+        decide_on_cluster(client.scheduler.address, folder / "scores", folder / f"{loss}-{n_workers}/", _job(loss))
+        return time.perf_counter() - start
+
+
+def _arrays(x: da.Array, loss: str, n_workers: int) -> tuple[float, float]:
+    with _workers(n_workers) as client:
+        before = client.run(_peak_from_here)
+        start = time.perf_counter()
+        abstain.decide(x, loss, CASES[loss]).n_abstained.sum().compute()
+        taken = time.perf_counter() - start
+        return taken, max(most - before[worker] for worker, most in client.run(peak_mib).items())
+
+
+def _peak_from_here() -> float:
+    reset_peak()
+    return peak_mib()
+
+
+def _decided(block: np.ndarray, loss: str) -> int:
+    return int(abstain.decide(block, loss, CASES[loss]).n_abstained.sum())
+
+
+def _noise(block_info: Any = None) -> np.ndarray:
+    """Probabilities from nowhere, quickly: a few are drawn, and repeated."""
+    where = block_info[None]
+    n, m = where["chunk-shape"]
+    few = np.random.default_rng(where["chunk-location"][0]).beta(0.3, 1.2, (1_000, m)).astype(np.float32)
+    return np.tile(few, (-(-n // len(few)), 1))[:n]

@@ -1,0 +1,133 @@
+"""Files larger than memory: speed beside pyarrow alone, and memory that does not grow with the files."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from scipy import sparse
+
+from benchmarks.measure import Row, scratch, usage_of
+
+ABSTAIN = sys.executable, "-m", "abstain"
+ONE_GIB = 1024  # in MiB
+
+# What pyarrow alone does: the same file once more, a row group at a time, all cores reading.
+COPY = """
+import sys, pyarrow.parquet as pq
+with pq.ParquetFile(sys.argv[1]) as source, pq.ParquetWriter(sys.argv[2], source.schema_arrow) as target:
+    for k in range(source.num_row_groups):
+        target.write_table(source.read_row_group(k))
+"""
+# Harder: the probabilities are read, and answers that somebody else has decided are read and written.
+COPY_ANSWERS = """
+import sys, pyarrow.parquet as pq
+with pq.ParquetFile(sys.argv[1]) as source:
+    for k in range(source.num_row_groups):
+        source.read_row_group(k)
+with pq.ParquetFile(sys.argv[3]) as source, pq.ParquetWriter(sys.argv[2], source.schema_arrow) as target:
+    for k in range(source.num_row_groups):
+        target.write_table(source.read_row_group(k))
+"""
+
+
+def write_scores(file: Path, n: int, m: int, *, n_groups: int | None = None, dtype: Any = np.float32) -> None:
+    """Mostly certain probabilities, by default in row groups of some 100 MB."""
+    rng = np.random.default_rng(0)
+    schema = pa.schema([(f"label{j}", pa.from_numpy_dtype(dtype)) for j in range(m)])
+    height = max(1, 25_000_000 // m if n_groups is None else -(-n // n_groups))
+    with pq.ParquetWriter(file, schema) as writer:
+        for first in range(0, n, height):
+            rows = min(height, n - first)
+            columns = [pa.array(rng.beta(0.3, 1.2, rows).astype(dtype)) for _ in range(m)]
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=height)
+
+
+def throughput() -> Iterator[Row]:
+    for name, dtype, n in (("float32", np.float32, 2_500_000), ("float64", np.float64, 1_250_000)):
+        with scratch() as folder:
+            scores, copied, answers = (folder / f"{what}.parquet" for what in ("scores", "copied", "answers"))
+            write_scores(scores, n, 100, dtype=dtype)
+            gigabytes = scores.stat().st_size / 1e9
+            decide = [*ABSTAIN, "decide", str(scores), "-o", str(answers), "--quiet"]
+            both = {"ours": decide, "theirs": [sys.executable, "-c", COPY, str(scores), str(copied)]}
+            both["harder"] = [sys.executable, "-c", COPY_ANSWERS, str(scores), str(copied), str(answers)]
+            taken: dict[str, list[float]] = {who: [] for who in both}
+            for _ in range(5):  # in turn, so that a slow minute of the machine hits all of them
+                for who, command in both.items():
+                    taken[who].append(usage_of(command).wall)
+            ours, theirs, harder = (min(taken[who]) for who in both)
+            told = f"{gigabytes:.1f} GB in {ours:.1f} s, pyarrow"
+            found = _share(theirs / ours, told, theirs)
+            yield Row(f"Hamming, {n} × 100 {name}: read, decide, write", found, "≥ 70 %", theirs / ours >= 0.7)
+            yield Row("against reading it and writing the finished answers", _share(harder / ours, told, harder))
+
+
+def _share(ratio: float, told: str, reference: float) -> str:
+    return f"{ratio:.0%} of pyarrow's speed ({told} {reference:.1f} s)"
+
+
+def memory() -> Iterator[Row]:
+    """Four gigabytes through everything."""
+    with scratch() as folder:
+        scores, answers = folder / "scores.parquet", folder / "answers.parquet"
+        n = 10_000_000
+        write_scores(scores, n, 100)
+        told = f"{n} × 100, {scores.stat().st_size / 1e9:.1f} GB of Parquet"
+        write = ["-o", str(answers), "--quiet"]
+        yield _bounded(f"{told}, Hamming", [*ABSTAIN, "decide", str(scores), *write])
+        f1 = ["--loss", "f1", "--penalty", "0.003"]
+        yield _bounded("the same, F1", [*ABSTAIN, "decide", str(scores), *f1, *write])
+        queue = ["--queue", str(folder / "queue.parquet"), "--penalty", "0.3"]
+        yield _bounded("the same, Hamming with a review queue", [*ABSTAIN, "decide", str(scores), *queue, *write])
+        yield _bounded("the same, a budget of 5 %", [*ABSTAIN, "budget", str(scores), "--rate", "0.05", *write])
+        truth = folder / "truth.parquet"  # complete answers serve as such
+        usage_of([*ABSTAIN, "decide", str(scores), "--penalty", "none", "-o", str(truth), "--quiet"])
+        yield _bounded("its answers evaluated", [*ABSTAIN, "evaluate", str(answers), str(truth), "--quiet"])
+    with scratch() as folder:
+        scores = folder / "scores.parquet"
+        write_scores(scores, 10_000_000, 100, n_groups=1)
+        command = [*ABSTAIN, "decide", str(scores), "-o", str(folder / "answers.parquet"), "--quiet"]
+        yield _bounded("as many in a single row group, Hamming", command)
+    with scratch() as folder:
+        scores = folder / "scores.npy"
+        values = np.lib.format.open_memmap(scores, "w+", np.float32, (10_000_000, 100))
+        for first in range(0, len(values), 100_000):
+            values[first : first + 100_000] = np.random.default_rng(first).beta(0.3, 1.2, (100_000, 100))
+        del values
+        command = [*ABSTAIN, "decide", str(scores), "-o", str(folder / "answers.npy"), "--quiet"]
+        yield _bounded("as many in an npy file, Hamming", command)
+    with scratch() as folder:
+        scores = folder / "scores.csv"
+        with scores.open("w") as target:
+            target.write(",".join(f"label{j}" for j in range(100)) + "\n")
+            rows = [",".join(f"{p:.4f}" for p in row) for row in np.random.default_rng(0).beta(0.3, 1.2, (5_000, 100))]
+            text = "\n".join(rows) + "\n"
+            for _ in range(600):
+                target.write(text)
+        command = [*ABSTAIN, "decide", str(scores), "-o", str(folder / "answers.csv"), "--quiet"]
+        yield _bounded(f"3000000 × 100, {scores.stat().st_size / 1e9:.1f} GB of CSV, Hamming", command)
+    with scratch() as folder:
+        sparse.save_npz(folder / "scores.npz", sparse_scores(4_000_000, 670_000, 100), compressed=False)
+        size = (folder / "scores.npz").stat().st_size / 1e9
+        command = [*ABSTAIN, "decide", str(folder / "scores.npz"), "-o", str(folder / "answers.npz"), "--quiet"]
+        yield _bounded(f"4000000 × 670000 with 100 entries a row, {size:.1f} GB of npz, Hamming", command)
+
+
+def _bounded(what: str, command: list[str]) -> Row:
+    used = usage_of(command)
+    return Row(what, f"{used.peak_mib:.0f} MiB at most, {used.wall:.0f} s", "≤ 1 GiB", used.peak_mib <= ONE_GIB)
+
+
+def sparse_scores(n: int, m: int, stored: int) -> sparse.csr_array:
+    """So many stored entries in each row, float32."""
+    rng = np.random.default_rng(0)
+    step = m // stored
+    columns = rng.integers(0, step, (n, stored), dtype=np.int32)
+    columns += step * np.arange(stored, dtype=np.int32)
+    some = rng.beta(0.3, 1.2, 1_000_000).astype(np.float32)
+    values = np.maximum(some[rng.integers(0, len(some), n * stored, dtype=np.int32)], 1e-6)
+    return sparse.csr_array((values, columns.ravel(), np.arange(n + 1, dtype=np.int64) * stored), shape=(n, m))
