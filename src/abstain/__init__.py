@@ -27,10 +27,11 @@ from abstain.penalties import Capped, Concave, Linear, Penalty, PerLabel
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
 from abstain.profile import CostPath, RiskProfile
 from abstain.properties import Verdict, is_monotone, is_uncertainty_aligned
+from abstain.reviews import ReviewQueue, review_queue
 from abstain.tables import read_table, write_table
 
 if TYPE_CHECKING:
-    from abstain import calibration, curves, datasets, displays, experiment, guarantee, learners
+    from abstain import calibration, curves, datasets, displays, experiment, guarantee, learners, streams
     from abstain.classifier import AbstainingClassifier
     from abstain.reporting import report
     from abstain.responses import label_probabilities
@@ -61,6 +62,7 @@ __all__ = [
     "Penalty",
     "PerLabel",
     "Rank",
+    "ReviewQueue",
     "RiskProfile",
     "SubsetZeroOne",
     "Table",
@@ -82,7 +84,9 @@ __all__ = [
     "metrics",
     "read_table",
     "report",
+    "review_queue",
     "risk_profile",
+    "streams",
     "write_table",
 ]
 __version__ = "0.1.0"
@@ -100,6 +104,7 @@ _LATER = {
     "learners": "abstain",
     "make_abstention_scorer": "abstain.scoring",
     "report": "abstain.reporting",
+    "streams": "abstain",
 }
 
 

@@ -78,8 +78,7 @@ def budget(
         raise click.BadParameter("a budget is spent over all inputs, into one file", param_hint="--output")
     if output == "-":
         voice = replace(voice, aside=True)
-    from abstain.streams import open_sources
-    from abstain.streams.budgets import budget_files
+    from abstain.streams import budget_files, open_sources
 
     sources = open_sources(inputs, form=form, id_column=id_column, labels=labels, format=format_, passes=2)
     names, m = sources.label_names, sources.n_labels

@@ -86,7 +86,7 @@ def decide(
         )
     if cluster and queue:
         raise click.BadParameter("a cluster writes no queue; decide without --cluster", param_hint="--queue")
-    from abstain.streams import Job, decide_files, open_sources
+    from abstain.streams import Job, decide_files, decide_on_cluster, open_sources
 
     sources = open_sources(inputs, form=form, id_column=id_column, labels=labels, format=format_)
     job = Job(
@@ -94,8 +94,6 @@ def decide(
     )
     with voice.progress("decide") as progress:
         if cluster:
-            from abstain.streams.cluster import decide_on_cluster
-
             summary = decide_on_cluster(cluster, inputs, target, job, resume=resume, progress=progress)
         else:
             summary = decide_files(sources, target, job, queue=queue, resume=resume, progress=progress)

@@ -45,7 +45,7 @@ def evaluate(
     """  # noqa: D301
     if [prediction, truth, probabilities].count("-") > 1:
         raise click.UsageError("standard input is one table, not two")
-    from abstain.streams.scores import evaluate_files, open_beside
+    from abstain.streams import evaluate_files, open_beside
 
     files = {"prediction": prediction, "truth": truth}
     files |= {} if probabilities is None else {"probabilities": probabilities}

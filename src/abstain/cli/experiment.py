@@ -55,7 +55,7 @@ def experiment() -> None:
     """The papers' experiments, whole: run them, draw them, judge what they claim.
 
     \b
-    For example, with data sets that are downloaded once:
+    Examples, with data sets that are downloaded once:
       abstain experiment run --out results
       abstain experiment figures results
       abstain experiment verdict results

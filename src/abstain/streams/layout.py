@@ -66,32 +66,32 @@ class Layout:
         """The names of the rows, or their numbers."""
         return (batch.row_numbers() if batch.ids is None else batch.ids).array
 
-    def columns(self, batch: Batch, prediction: Prediction) -> Any:
+    def columns(self, ids: Any, codes: Any) -> Any:
         """Some answers as a record batch; what is left open is null."""
-        arrays = self._long(batch, prediction.codes) if self.is_sparse else self._wide(batch, prediction.codes)
+        arrays = self._long(ids, codes) if self.is_sparse else self._wide(ids, codes)
         return arrow().record_batch(arrays, schema=self.schema)
 
     @cached_property
     def _label_texts(self) -> Any:
         return arrow().array(self.labels, arrow().string())
 
-    def _wide(self, batch: Batch, codes: Any) -> list[Any]:
-        pa, (n, m) = arrow(), codes.shape
+    def _wide(self, ids: Any, codes: Any) -> list[Any]:
+        pa, (n, m), kind = arrow(), codes.shape, self.code_type
         values, validity = np.empty((m, n), codes.dtype), np.empty((m, -(-n // 8)), np.uint8)
         n_open = np.empty(m, np.int64)
         split(codes, values, validity, n_open)
-        columns = [] if self.id_type is None else [self.ids(batch)]
+        columns = [] if self.id_type is None else [ids]
         for j in range(m):
             buffers = [pa.py_buffer(validity[j]), pa.py_buffer(values[j])]
-            columns.append(pa.Array.from_buffers(self.code_type, n, buffers, int(n_open[j])))
+            columns.append(pa.Array.from_buffers(kind, n, buffers, int(n_open[j])))
         return columns
 
-    def _long(self, batch: Batch, codes: sparse.csr_array) -> list[Any]:
+    def _long(self, ids: Any, codes: sparse.csr_array) -> list[Any]:
         pa = arrow()
         rows = np.repeat(np.arange(codes.shape[0]), np.diff(codes.indptr))
         names = self._label_texts.take(pa.array(codes.indices))
         answers = pa.array(codes.data, mask=codes.data == ABSTAIN)
-        return [self.ids(batch).take(pa.array(rows)), names, answers]
+        return [ids.take(pa.array(rows)), names, answers]
 
 
 class Sink(ABC):

@@ -44,10 +44,10 @@ class Part(ABC):
     def like(self, first: "Part") -> "Part":
         """The same file with its labels in the order of another, which must have the same."""
         if (self.label_names is None) != (first.label_names is None) or self.n_labels != first.n_labels:
-            missing = set(first.label_names or ()) - set(self.label_names or ())
-            if self.label_names is None or first.label_names is None or not missing:
+            theirs = set(first.label_names or ())
+            if self.label_names is None or first.label_names is None or theirs <= set(self.label_names):
                 count = f"{self.n_labels} {'unnamed ' if self.label_names is None else ''}labels"
-                extra = [name for name in self.label_names or () if name not in set(first.label_names or ())]
+                extra = [name for name in self.label_names or () if name not in theirs]
                 hint = f", among them {extra[0]!r}" if extra and first.label_names else ""
                 raise InvalidDataset(f"has {count}{hint}; {first.file.name} has {first.n_labels}")
         if self.label_names == first.label_names:
@@ -75,13 +75,13 @@ class WidePart(Part):
         self.reader, self.file = reader, reader.file
         self.n_rows = reader.n_rows
         self.n_rows_estimated = reader.n_rows_estimated
-        schema = reader.schema
+        schema, names = reader.schema, reader.schema.names
         self._id_at = find_index(schema, id_column, reader.first_holds_names)
-        self._taken = label_positions(schema.names, self._id_at, labels)
-        self.label_names = labels_called([schema.names[j] for j in self._taken])
+        self._taken = label_positions(names, self._id_at, labels)
+        self.label_names = labels_called([names[j] for j in self._taken])
         self.n_labels = len(self._taken)
         if self._id_at is not None:
-            self.id_name, self.id_type = schema.names[self._id_at], plain(schema.types[self._id_at])
+            self.id_name, self.id_type = names[self._id_at], plain(schema.types[self._id_at])
 
     def with_labels(self, names: Sequence[str]) -> Self:
         part = copy(self)

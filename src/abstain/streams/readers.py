@@ -4,8 +4,9 @@ import io
 import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from tempfile import TemporaryFile
 from typing import IO, Any
 
 from abstain.formats.columns import arrow, holds_names, is_number
@@ -17,6 +18,8 @@ from abstain.streams.files import File
 LOOKED_AT = 1000  # rows from which it is guessed whether a column holds names
 TEXT_CHUNK = 1 << 23  # bytes of text at a time
 BUFFER = 1 << 18  # bytes read at a time from each column of a Parquet file
+FEW = 64  # columns of a Parquet file that are read side by side
+WHOLE = 1 << 25  # numbers in row groups that are read as a whole
 
 
 @dataclass(frozen=True)
@@ -56,43 +59,105 @@ def open_reader(file: File, row_groups: Sequence[int] | None = None) -> Reader:
     return CsvReader(file) if file.kind.startswith(".csv") else ArrowReader(file)
 
 
-def _sliced(batch: Any, columns: Sequence[int], first_row: int) -> Iterator[Piece]:
-    height = max(1, ENTRIES // max(1, len(columns)))
-    for first in range(0, batch.num_rows, height):
-        yield Piece([batch.column(j).slice(first, height) for j in columns], first_row + first)
+def _height(columns: Sequence[int]) -> int:
+    """How many rows of so many columns make a piece."""
+    return max(1, ENTRIES // max(1, len(columns)))
+
+
+def _sliced(columns: list[Any], first_row: int, height: int) -> Iterator[Piece]:
+    for first in range(0, len(columns[0]), height):
+        yield Piece([column.slice(first, height) for column in columns], first_row + first)
 
 
 class ParquetReader(Reader):
-    """Pages are read one after the other, so that even a single large row group passes in little memory."""
+    """Some row groups at a time, a few columns after the other: to read many columns side by side takes much memory.
+
+    Row groups that are too large for that are read page by page; if they have many columns, too, they are unpacked to
+    the disk before.
+    """
 
     def __init__(self, file: File, row_groups: Sequence[int] | None = None) -> None:
         super().__init__(file)
         with self._open() as source:
             self.schema = source.schema_arrow
-            sizes = [source.metadata.row_group(k).num_rows for k in range(source.metadata.num_row_groups)]
+            self._sizes = [source.metadata.row_group(k).num_rows for k in range(source.metadata.num_row_groups)]
         require_different(self.schema.names)
-        self.row_groups = list(range(len(sizes))) if row_groups is None else list(row_groups)
-        self.n_rows = self.n_rows_estimated = sum(sizes[k] for k in self.row_groups)
-        self._first_row = sum(sizes[: self.row_groups[0]]) if self.row_groups else 0
+        self.row_groups = list(range(len(self._sizes))) if row_groups is None else list(row_groups)
+        self.n_rows = self.n_rows_estimated = sum(self._sizes[k] for k in self.row_groups)
+        self._first_row = sum(self._sizes[: self.row_groups[0]]) if self.row_groups else 0
 
     def _open(self) -> Any:
         source = self.file.open() if self.file.path is None else self.file.path
         return arrow("pyarrow.parquet").ParquetFile(source, buffer_size=BUFFER, pre_buffer=False)
 
-    def _batches(self, names: list[str], height: int) -> Iterator[Any]:
-        with self._open() as source:
-            yield from source.iter_batches(height, self.row_groups, columns=names)
-
     def first_holds_names(self) -> bool:
-        first = next(self._batches(self.schema.names[:1], LOOKED_AT), None)
+        name = self.schema.names[:1]
+        with self._open() as source:
+            first = next(source.iter_batches(LOOKED_AT, self.row_groups, columns=name), None)
         return first is not None and holds_names(first.column(0))
 
     def pieces(self, columns: Sequence[int], numbers: Sequence[int]) -> Iterator[Piece]:
-        names = [self.schema.names[j] for j in columns]
-        row = self._first_row
-        for batch in self._batches(names, max(1, ENTRIES // max(1, len(columns)))):
-            yield Piece([batch.column(name) for name in names], row)
-            row += batch.num_rows
+        every, row, height = self.schema.names, self._first_row, _height(columns)
+        names = [every[j] for j in columns]
+        with self._open() as source:
+            for groups in self._together(8 * ENTRIES // max(1, len(columns))):
+                if sum(self._sizes[k] for k in groups) * len(columns) <= WHOLE:
+                    parts: Iterator[list[Any]] = iter([_side_by_side(source, groups, names)])
+                elif len(columns) <= FEW:
+                    parts = _by_pages(source, groups, names, height)
+                else:
+                    parts = _unpacked(source, groups, names, height)
+                for found in parts:
+                    yield from _sliced(found, row, height)
+                    row += len(found[0])
+                    del found  # before more is read
+
+    def _together(self, n_rows: int) -> Iterator[list[int]]:
+        """Row groups that follow each other, no more rows in all than that if there are several."""
+        together: list[int] = []
+        for k in self.row_groups:
+            if together and sum(self._sizes[i] for i in [*together, k]) > n_rows:
+                yield together
+                together = []
+            together.append(k)
+        if together:
+            yield together
+
+
+def _picked(table: Any, names: Sequence[str]) -> list[Any]:
+    """These columns of what was read; it may have more, since a dot in a name may stand for something nested."""
+    found = dict(zip(table.schema.names, table.columns, strict=True))
+    return [found[name] for name in names]
+
+
+def _side_by_side(source: Any, groups: list[int], names: list[str]) -> list[Any]:
+    """Whole columns, a few after the other."""
+    found = []
+    for first in range(0, len(names), FEW):
+        some = names[first : first + FEW]
+        found += [column.combine_chunks() for column in _picked(source.read_row_groups(groups, columns=some), some)]
+    return found
+
+
+def _by_pages(source: Any, groups: list[int], names: list[str], height: int) -> Iterator[list[Any]]:
+    for batch in source.iter_batches(height, groups, columns=names):
+        yield _picked(batch, names)
+
+
+def _unpacked(source: Any, groups: list[int], names: list[str], height: int) -> Iterator[list[Any]]:
+    """The same by way of the disk, where a few columns after the other are laid so that rows can be read."""
+    ipc, readers = arrow("pyarrow.ipc"), []
+    with ExitStack() as stack:
+        for first in range(0, len(names), FEW):
+            some = names[first : first + FEW]
+            spill = stack.enter_context(TemporaryFile())
+            schema = arrow().schema([source.schema_arrow.field(name) for name in some])
+            with ipc.new_file(spill, schema) as writer:
+                for columns in _by_pages(source, groups, some, height):
+                    writer.write_batch(arrow().record_batch(columns, schema=schema))
+            readers.append(ipc.open_file(spill))
+        for k in range(readers[0].num_record_batches):
+            yield [column for reader in readers for column in reader.get_batch(k).columns]
 
 
 class ArrowReader(Reader):
@@ -122,7 +187,7 @@ class ArrowReader(Reader):
         with self._map() as (reader, mapped):
             for k in range(reader.num_record_batches):
                 batch = reader.get_batch(k)
-                for piece in _sliced(batch, columns, row):
+                for piece in _sliced([batch.column(j) for j in columns], row, _height(columns)):
                     yield piece
                     mapped.madvise(mmap.MADV_DONTNEED)
                 row += batch.num_rows
@@ -174,7 +239,7 @@ class StreamReader(_Once):
         row = 0
         with source:
             while batch is not None:
-                yield from _sliced(batch, columns, row)
+                yield from _sliced([batch.column(j) for j in columns], row, _height(columns))
                 row += batch.num_rows
                 batch = next(stream, None)
 
@@ -218,7 +283,8 @@ class CsvReader(_Once):
                 text = next(chunks, None)
 
     def _parse(self, text: bytes, columns: Sequence[int], numbers: Sequence[int], row: int, line: int) -> Piece:
-        pa, csv_files, names, values = arrow(), arrow("pyarrow.csv"), self.schema.names, set(numbers)
+        pa, csv_files, names = arrow(), arrow("pyarrow.csv"), self.schema.names
+        wanted, values = set(columns), set(numbers)
 
         def quote(i: int) -> tuple[int, list[str]]:
             return next(record for k, record in enumerate(rows_of(io.BytesIO(text), len(names), line)) if k == i)
@@ -235,9 +301,7 @@ class CsvReader(_Once):
                 ),
             )
 
-        types = {
-            name: pa.float64() if j in numbers else pa.string() for j, name in enumerate(names) if j in set(columns)
-        }
+        types = {name: pa.float64() if j in values else pa.string() for j, name in enumerate(names) if j in wanted}
         try:
             table = read(types)
             found = [table.column(k) for k in range(len(columns))]

@@ -7,6 +7,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+from scipy import sparse
+
 from abstain.drafts import replacing
 from abstain.errors import InvalidDataset
 from abstain.formats import kind_of
@@ -17,7 +20,7 @@ from abstain.streams.batches import Batch
 from abstain.streams.files import STREAMABLE, known_kind
 from abstain.streams.layout import Layout, Prediction, Sink
 
-ROW_GROUP_ROWS, ROW_GROUP_BYTES = 1 << 20, 1 << 26  # a row group of Parquet is no larger than that
+ROW_GROUP_ROWS, ROW_GROUP_CODES = 1 << 20, 1 << 25  # about how large a row group of Parquet is
 
 
 class Outlet:
@@ -79,24 +82,24 @@ class CsvWriter(TableWriter):
 
 
 class ParquetWriter(TableWriter):
-    """Parquet: batches are gathered into row groups of some size."""
+    """Parquet: what comes is gathered into row groups of some size."""
 
     def __init__(self, target: IO[bytes], schema: Any) -> None:
         self.writer = arrow("pyarrow.parquet").ParquetWriter(target, schema)
         self._gathered: list[Any] = []
-        self._n_rows = self._n_bytes = 0
+        self._n_rows = self._n_cells = 0
 
     def write(self, columns: Any) -> None:
         self._gathered.append(columns)
         self._n_rows += columns.num_rows
-        self._n_bytes += columns.nbytes
-        if self._n_rows >= ROW_GROUP_ROWS or self._n_bytes >= ROW_GROUP_BYTES:
+        self._n_cells += columns.num_rows * columns.num_columns
+        if self._n_rows >= ROW_GROUP_ROWS or self._n_cells >= ROW_GROUP_CODES:
             self._write_group()
 
     def _write_group(self) -> None:
         if self._gathered:
             self.writer.write_table(arrow().Table.from_batches(self._gathered))
-            self._gathered, self._n_rows, self._n_bytes = [], 0, 0
+            self._gathered, self._n_rows, self._n_cells = [], 0, 0
 
     def finish(self) -> None:
         self._write_group()
@@ -110,10 +113,38 @@ class TableSink(Sink):
         self.layout, self.writer = layout, writer
 
     def write(self, batch: Batch, prediction: Prediction) -> None:
-        self.writer.write(self.layout.columns(batch, prediction))
+        self.writer.write(self.layout.columns(self.layout.ids(batch), prediction.codes))
 
     def finish(self) -> None:
         self.writer.finish()
+
+
+class RowGroupSink(TableSink):
+    """The same, gathered before it is made into columns, of which there may be many: a wide table has few rows."""
+
+    def __init__(self, layout: Layout, writer: TableWriter) -> None:
+        super().__init__(layout, writer)
+        self._ids: list[Any] = []
+        self._codes: list[Any] = []
+        self._n_rows = self._n_codes = 0
+
+    def write(self, batch: Batch, prediction: Prediction) -> None:
+        self._ids.append(self.layout.ids(batch))
+        self._codes.append(prediction.codes)
+        self._n_rows += len(batch)
+        self._n_codes += prediction.codes.size
+        if self._n_rows >= ROW_GROUP_ROWS or self._n_codes >= ROW_GROUP_CODES:
+            self._write_group()
+
+    def _write_group(self) -> None:
+        if self._codes:
+            stack = sparse.vstack if self.layout.is_sparse else np.vstack
+            self.writer.write(self.layout.columns(arrow().concat_arrays(self._ids), stack(self._codes)))
+            self._ids, self._codes, self._n_rows, self._n_codes = [], [], 0, 0
+
+    def finish(self) -> None:
+        self._write_group()
+        super().finish()
 
 
 @contextmanager
@@ -133,7 +164,8 @@ def open_sink(output: str | os.PathLike[str], layout: Layout, format: str | None
         if kind in (".npy", ".npz"):
             sink: Sink = NpySink(layout, target) if kind == ".npy" else NpzSink(layout, target, Path(output).parent)
         else:
-            sink = TableSink(layout, _table_writer(kind, target, layout.schema))
+            kind_of_sink = RowGroupSink if kind == ".parquet" else TableSink
+            sink = kind_of_sink(layout, _table_writer(kind, target, layout.schema))
         with _finishing(sink, target):
             yield sink
 
