@@ -35,15 +35,21 @@ def scaling() -> Iterator[Row]:
     for loss in CASES:
         times, peaks = zip(*(_arrays(x, loss, n) for n in SIZES), strict=True)
         with threads(1):
-            blocks = [_noise(block_info={None: {"chunk-location": (k,), "chunk-shape": (50_000, 100)}}) for k in range(4)]
+            blocks = [
+                _noise(block_info={None: {"chunk-location": (k,), "chunk-shape": (50_000, 100)}}) for k in range(4)
+            ]
             alone = 10 * seconds(lambda loss=loss, blocks=blocks: [_decided(block, loss) for block in blocks])
         yield _row(f"a lazy array, 2000000 × 100 in 40 blocks, {loss}", times, alone)
-        yield Row("the same: memory of a worker beyond that at its start", f"{max(peaks):.0f} MiB, for blocks of 19 MiB")
+        yield Row(
+            "the same: memory of a worker beyond that at its start", f"{max(peaks):.0f} MiB, for blocks of 19 MiB"
+        )
 
 
 def _row(what: str, times: Any, alone: float) -> Row:
     one, two = times
-    return Row(what, f"{one:.1f} s with 1 worker, {two:.1f} s with 2: {one / two:.2f} × (no cluster, one core: {alone:.1f} s)")
+    return Row(
+        what, f"{one:.1f} s with 1 worker, {two:.1f} s with 2: {one / two:.2f} × (no cluster, one core: {alone:.1f} s)"
+    )
 
 
 def _job(loss: str) -> Job:
@@ -55,7 +61,9 @@ def _workers(n: int) -> Iterator[Client]:
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with LocalCluster(n, host="127.0.0.1", **options) as cluster, Client(cluster) as client:
         client.wait_for_workers(n)
-        client.run(lambda: [abstain.decide(np.full((2, 100), 0.4, np.float32), loss, 0.1) for loss in CASES])  # compiled
+        client.run(
+            lambda: [abstain.decide(np.full((2, 100), 0.4, np.float32), loss, 0.1) for loss in CASES]
+        )  # compiled
         yield client
 
 

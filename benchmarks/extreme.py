@@ -70,7 +70,9 @@ def speed() -> Iterator[Row]:
             yield Row(f"memory beyond the input: {what.__doc__}", found)
         differ = abs(theirs["ones"] - ours["ones"])
         told = f"xcolumns ({theirs['seconds']:.2f} s; {ours['ones']} ones, {differ} fewer or more)"
-        yield at_most("weighted prediction, one core each", one[weighted.__doc__]["seconds"] / theirs["seconds"], told, 1.0)
+        yield at_most(
+            "weighted prediction, one core each", one[weighted.__doc__]["seconds"] / theirs["seconds"], told, 1.0
+        )
         taken = ours[weighted.__doc__]["seconds"]
         yield at_most("the same, all our cores", taken / theirs["seconds"], "xcolumns, which uses one", 1.0)
 

@@ -30,7 +30,7 @@ def scores(tmp_path_factory):
     np.save(folder / "p.npy", P)
     (folder / "parts").mkdir()
     for k in range(3):
-        np.save(folder / "parts" / f"{k}.npy", P[k::3])
+        np.save(folder / "parts" / f"{k}.npy", np.tile(P[k::3], (6, 1)))
     return folder
 
 
@@ -78,7 +78,7 @@ def test_killed_while_writing(kind, scores, tmp_path):
 def test_killed_in_a_folder_and_resumed(scores, tmp_path):
     command = slowly(scores / "parts", "-o", f"{tmp_path / 'out'}/", "--resume")
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        wait_until(lambda: (tmp_path / "out" / "0.npy").exists() and begun(tmp_path), process)
+        wait_until((tmp_path / "out" / ".0.npy.done").exists, process)
         process.kill()
     assert seen(tmp_path) in (["out/0.npy"], ["out/0.npy", "out/1.npy"])
     state = (tmp_path / "out" / "0.npy").stat()
@@ -91,18 +91,40 @@ def test_killed_in_a_folder_and_resumed(scores, tmp_path):
     assert drafts(tmp_path) == []
     for k in range(3):
         found = np.load(tmp_path / "out" / f"{k}.npy")
-        np.testing.assert_array_equal(found, abstain.decide(P[k::3], "f1", 0.01).labels)
+        np.testing.assert_array_equal(found, np.tile(abstain.decide(P[k::3], "f1", 0.01).labels, (6, 1)))
 
 
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [(signal.SIGINT, 130, "\nInterrupted.\n"), (signal.SIGTERM, 143, ""), (signal.SIGHUP, 129, "")],
+)
 @pytest.mark.parametrize("arguments", [["decide", "--queue", "r.parquet"], ["budget", "--rate", "0.1"]])
-def test_interrupted(arguments, scores, tmp_path):
-    command = [*ABSTAIN, arguments[0], str(scores / "p.npy"), *arguments[1:], "-o", "q.parquet", "--loss", "f1"]
+def test_interrupted(arguments, number, code, said, scores, tmp_path):
+    command = [*ABSTAIN, arguments[0], str(scores / "p.npy"), *arguments[1:], "-o", "q.npy", "--loss", "f1"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         wait_until(lambda: begun(tmp_path), process)
-        process.send_signal(signal.SIGINT)
-        said = process.communicate()[1]
-    assert (process.returncode, said) == (130, "\nInterrupted.\n")
+        process.send_signal(number)
+        found = process.communicate()[1]
+    assert (process.returncode, found) == (code, said)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGPIPE])
+def test_nobody_waits_for_input_that_does_not_come(number, tmp_path):
+    rows = b"a,b,c\n" + b"0.1,0.2,0.9\n" * 800_000
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*ABSTAIN, "decide", "-"], **pipes) as process:
+        process.stdin.write(rows)
+        process.stdin.flush()  # and then nothing more, for whatever reason
+        assert process.stdout.readline() == b'"a","b","c"\n'
+        if number == signal.SIGPIPE:
+            process.stdout.close()  # which is noticed when more is written
+            process.stdin.write(rows)
+            process.stdin.flush()
+        else:
+            process.send_signal(number)
+        assert process.wait(20) == {signal.SIGINT: 130, signal.SIGPIPE: 141}[number]
+        assert b"Traceback" not in process.stderr.read()
 
 
 def limited(size):
@@ -144,7 +166,7 @@ def test_a_full_disk(kind, scores, tmp_path):
         command = [*ABSTAIN, "decide", str(scores / "p.npy"), "-o", str(disk / f"q{kind}")]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 1
-        assert done.stderr == "Error: No space left on device; nothing was written\n"
+        assert done.stderr == f"Error: {disk / f'q{kind}'}: No space left on device; nothing was written\n"
         assert seen(disk) == ["precious"]
         assert drafts(disk) == []
 
@@ -263,4 +285,4 @@ def test_memory_stays_bounded(tmp_path):
     command = [sys.executable, "-c", code, "decide", "p.parquet", "-o", "q.parquet", "--quiet"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert pq.ParquetFile(tmp_path / "q.parquet").metadata.num_rows == n
-    assert int(done.stdout) < 700
+    assert int(done.stdout) < 1024

@@ -1,6 +1,5 @@
 """Budgets in two passes of little memory, against the allocation that sees everything."""
 
-
 import numpy as np
 import pytest
 from scipy import sparse

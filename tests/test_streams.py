@@ -442,7 +442,7 @@ def test_what_is_wrong_with_a_long_table(tmp_path):
     path = tmp_path / "p.csv"
     for text, message in [
         ("id,label,probability\na,x,0.5\na,x,0.25\n", "id 'a' lists label 'x' twice"),
-        ("id,label,probability\na,x,oops\n", r"row 0 \(id 'a'\), column 0 \(label 'x'\) is nan"),
+        ("id,label,probability\na,x,oops\n", r"row 0 \(id 'a'\), column 0 \(label 'x'\) is inf"),
         ("id,label,probability\n", "there is no label"),
         ("label,probability\nx,0.5\n", "there is no column beside 'label' and 'probability'"),
     ]:

@@ -16,6 +16,8 @@ FORGOTTEN = 3600.0  # seconds after which a draft belongs to nobody
 @contextmanager
 def replacing(file: Path) -> Iterator[IO[bytes]]:
     """A new file beside the old one, which takes its place only if all went well and is on the disk."""
+    file = Path(os.path.realpath(file))  # a link stays one
+    remove_forgotten(file.parent)
     draft = file.with_name(f".{file.name}.{uuid4().hex}.part")
     try:
         with draft.open("xb") as target:
@@ -23,6 +25,9 @@ def replacing(file: Path) -> Iterator[IO[bytes]]:
             target.flush()
             os.fsync(target.fileno())
         draft.replace(file)
+    except OSError as reason:
+        reason.filename = reason.filename or str(file)
+        raise
     finally:
         draft.unlink(missing_ok=True)
 

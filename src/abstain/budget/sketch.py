@@ -177,10 +177,10 @@ class Sketch:
         return Margin(least, most, above, int(counts[at]), taken, saved + taken * cost, cost)
 
     def price(self, margin: Margin, axes: Axes = Axes()) -> Price:  # noqa: B008 (it is immutable)
-        """The price at a margin: it decides on new data."""
+        """The price at a margin: it decides on new data, where what saves just that is answered."""
         if isinstance(self.loss, Hamming):
-            return price_of(self.loss, self.limits, axes, self.n_labels, margin.cost, np.zeros(self.n_labels))
-        return Price(self.limits.uniform_review + margin.cost, self.loss, self.limits.per_instance)
+            return price_of(self.loss, self.limits, axes, self.n_labels, margin.high, np.zeros(self.n_labels))
+        return Price(self.limits.uniform_review + margin.high, self.loss, self.limits.per_instance)
 
 
 class Reviewer:

@@ -4,7 +4,9 @@ import errno
 import json
 import math
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,14 +17,15 @@ import click
 
 from abstain.errors import FitFailed
 
-REFUSED, INTERRUPTED, CLOSED_PIPE = 1, 130, 141
+REFUSED, INTERRUPTED, CLOSED_PIPE = 1, 130, 141  # and 128 + the number of a signal that asked to end
 EXIT_CODES = """\b
 Exit codes:
   0    done
   1    an input or an output was refused, or the work failed; the last line says why
   2    wrong usage
   130  interrupted with Ctrl-C; nothing is half-written
-  141  who was reading standard output has closed it"""
+  141  who was reading standard output has closed it
+  143  asked to end (SIGTERM; 129 for SIGHUP); nothing is half-written"""
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
-            return super().invoke(ctx)
+            with _ending_in_order():
+                return super().invoke(ctx)
         except BrokenPipeError:
             # What is still buffered goes nowhere, and at exit nobody complains of that.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -119,11 +123,30 @@ class Commands(click.Group):
             raise click.ClickException(str(reason) or type(reason).__name__) from reason
 
 
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Who is asked to end tidies up first."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    signals = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.signal(number, end) for number in signals} if is_main else {}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def _in_words(reason: OSError) -> str:
     if reason.errno is None or reason.strerror is None:
         return str(reason)
+    if not reason.filename:
+        return reason.strerror
     hint = "; nothing was written" if reason.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) else ""
-    return f"{reason.filename}: {reason.strerror}{hint}" if reason.filename else f"{reason.strerror}{hint}"
+    return f"{reason.filename}: {reason.strerror}{hint}"
 
 
 def plural(count: int, word: str) -> str:

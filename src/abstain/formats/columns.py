@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.errors import InvalidDataset
-from abstain.formats.names import INDEX_NAMES, positions
+from abstain.formats.names import INDEX_NAMES, positions, require_different
 
 MISSING = None, "", "NA", "N/A", "null", "NULL"
 """How a cell without a number may be written, in a column that Arrow takes for text."""
@@ -41,6 +41,7 @@ def find_index(schema: Any, index: str | None, first_holds_names: Callable[[], b
 
 def label_positions(names: Sequence[str], index_at: int | None, labels: Sequence[str] | None) -> list[int]:
     """Which columns hold labels: those asked for, or all but the names of the rows."""
+    require_different(labels or ())
     taken = [j for j in range(len(names)) if j != index_at] if labels is None else positions(labels, names)
     if not taken:
         raise InvalidDataset("there are no columns of numbers")
@@ -50,7 +51,7 @@ def label_positions(names: Sequence[str], index_at: int | None, labels: Sequence
 def holds_names(column: Any) -> bool:
     """Whether a column is text, and not numbers with a slip of the pen."""
     types = arrow("pyarrow.types")
-    if not (types.is_string(column.type) or types.is_large_string(column.type)):
+    if not any(is_text(column.type) for is_text in (types.is_string, types.is_large_string, types.is_string_view)):
         return False
     numbers = [text for text in column.to_pylist() if is_number(text)]
     return 2 * len(numbers) <= len(column) and not any("." in str(number) for number in numbers)

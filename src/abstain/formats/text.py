@@ -67,7 +67,7 @@ def require_header(cells: list[str], line: bytes) -> None:
         if len(cells[0].split(mark)) > len(cells):
             raise InvalidDataset(f"the columns seem to be separated by {name}; expected commas (and points in numbers)")
     # Whoever calls a column 0.5 puts that in quotes, as we do.
-    if b'"' not in line and all(FRACTION.fullmatch(cell) for cell in cells):
+    if b'"' not in line and all(FRACTION.fullmatch(cell) for cell in cells[1:] or cells):
         shown = ", ".join(cells[:3])
         raise InvalidDataset(
             f"the first line ({shown}{', …' if len(cells) > 3 else ''}) looks like data, not like names"

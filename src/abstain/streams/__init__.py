@@ -1,7 +1,7 @@
 """Files larger than memory: read in batches, decided, written, each at the same time as the others.
 
-batches, readers → parts (wide, long, arrays) → sources → pipeline → layout, sinks; beside it queue, budgets, scores, and
-cluster, which has the same done by the workers of a Dask cluster.
+batches, readers → parts (wide, long, arrays) → sources → pipeline → layout, sinks; beside it queue, budgets and scores,
+and cluster, which has the same done by the workers of a Dask cluster.
 """
 
 from abstain.streams.batches import Batch

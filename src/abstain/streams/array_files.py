@@ -20,7 +20,7 @@ from abstain.formats.arrays import only_table
 from abstain.formats.columns import arrow
 from abstain.formats.names import positions, require_different
 from abstain.matrix import Matrix, Table
-from abstain.streams.batches import ENTRIES, Batch, Ids
+from abstain.streams.batches import ENTRIES, Batch, Ids, id_type
 from abstain.streams.files import File
 from abstain.streams.parts import Part
 
@@ -44,7 +44,7 @@ class ArrayPart(Part):
             raise InvalidDataset(f"expected a table, got {len(shape)} dimensions {shape}")
         self.n_rows, self._width = shape
         self.n_rows_estimated = self.n_rows
-        names = arrays["label_names"].tolist() if "label_names" in arrays.names else None
+        names = list(map(str, arrays["label_names"])) if "label_names" in arrays.names else None
         n_ids = arrays.shape("index")[0] if "index" in arrays.names else self.n_rows
         if (names is not None and len(names) != self._width) or n_ids != self.n_rows:
             raise InvalidDataset(f"the names of labels or rows do not fit a table of {self.n_rows} × {self._width}")
@@ -56,7 +56,7 @@ class ArrayPart(Part):
             self.id_name, self.id_type = id_column, arrow().float64()
             labels = [name for name in self._called if name != id_column] if labels is None else labels
         elif "index" in arrays.names:
-            self.id_name, self.id_type = "id", arrow().from_numpy_dtype(arrays.head("index")[1])
+            self.id_name, self.id_type = "id", id_type(arrow().from_numpy_dtype(arrays.head("index")[1]))
         self._taken = None if labels is None else positions(labels, self._called)
         self.label_names = (None if names is None else tuple(names)) if labels is None else tuple(labels)
         self.n_labels = self._width if self._taken is None else len(self._taken)
@@ -94,7 +94,7 @@ class ArrayPart(Part):
     def _sparse(self, arrays: "_Arrays") -> Iterator[tuple[slice, Matrix]]:
         assert self.n_rows is not None
         data, indices, indptr = arrays["data"], arrays["indices"], arrays["indptr"]
-        if len(indptr) != self.n_rows + 1 or len(data) != len(indices):
+        if len(indptr) != self.n_rows + 1 or len(data) != len(indices) or np.any(indptr[1:] < indptr[:-1]):
             raise InvalidDataset("the sparse matrix is broken: its parts do not fit each other")
         first = 0
         while first < self.n_rows:

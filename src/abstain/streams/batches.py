@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from abstain.errors import InvalidDataset
 from abstain.formats.columns import arrow, is_number
-from abstain.matrix import Matrix, Table
+from abstain.matrix import Matrix, Part, Table
 
 ENTRIES = 1 << 22
 """About how many probabilities a batch holds."""
@@ -18,7 +19,8 @@ class Ids:
     """The names of rows as an Arrow array, made into Python objects only where one is looked at."""
 
     def __init__(self, array: Any) -> None:
-        self.array = array.dictionary_decode() if arrow("pyarrow.types").is_dictionary(array.type) else array
+        kind = id_type(array.type)
+        self.array = array if array.type == kind else array.cast(kind)
 
     def __len__(self) -> int:
         return len(self.array)
@@ -34,11 +36,36 @@ class Ids:
 
     def equals(self, other: Any) -> bool:
         """Whether both name the same rows in the same order."""
-        return isinstance(other, Ids) and bool(self.array.equals(other.array))
+        return isinstance(other, Ids) and len(self) == len(other) and not self.differ(other).any()
+
+    def differ(self, other: "Ids") -> NDArray[np.bool_]:
+        """Which rows are not named alike; a number may be written as text."""
+        ours, theirs = comparable(self.array, other.array)
+        differ: NDArray[np.bool_] = arrow("pyarrow.compute").not_equal(ours, theirs).to_numpy(zero_copy_only=False)
+        return differ
 
     def take(self, rows: NDArray[np.intp]) -> "Ids":
         """The names of some of the rows."""
         return Ids(self.array.take(arrow().array(rows)))
+
+
+def id_type(kind: Any) -> Any:
+    """How names of rows of this type are kept: all text alike, and all whole numbers that fit."""
+    pa, types = arrow(), arrow("pyarrow.types")
+    if types.is_dictionary(kind):
+        return id_type(kind.value_type)
+    if types.is_nested(kind):
+        raise InvalidDataset(f"the names of the rows have type {kind}; expected text or numbers")
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return pa.string()
+    return pa.int64() if types.is_integer(kind) and kind != pa.uint64() else kind
+
+
+def comparable(ours: Any, theirs: Any) -> tuple[Any, Any]:
+    """Two arrays of names in one type, which is text if they differ."""
+    if ours.type == theirs.type:
+        return ours, theirs
+    return ours.cast(arrow().string()), theirs.cast(arrow().string())
 
 
 @dataclass(frozen=True)
@@ -92,6 +119,10 @@ class Batch:
 
     def _within(self, i: int) -> int:
         return i if self.numbers is None else int(self.numbers[i]) - self.first_row
+
+    def as_part(self) -> Part:
+        """The table, for those who name rows as in the whole file."""
+        return Part(self.table, self.first_row + self._within(0) if len(self) else 0)
 
     def with_values(self, values: Matrix) -> "Batch":
         """The same rows with other probabilities."""

@@ -12,9 +12,10 @@ from abstain.budget import Bill, Price, solve
 from abstain.budget.limits import Limits, read_limits
 from abstain.budget.sketch import Reviewer, Sketch
 from abstain.errors import InvalidProbabilities
-from abstain.losses import Loss
+from abstain.losses import Hamming, Loss
 from abstain.matrix import Axes, Table
 from abstain.prediction import PartialPrediction, PartialRanking
+from abstain.probabilities import Probabilities
 from abstain.streams.pipeline import Job, Progress, decide_files
 from abstain.streams.relay import ahead
 from abstain.streams.repair import complain
@@ -70,6 +71,7 @@ def budget_files(
         As for `decide_files`. Without an output, only the price and the bill are found.
     """
     given = {"rate": rate, "count": count, "per_instance": per_instance, "per_label": per_label, "review": review}
+    sources.require_labels()
     limits = _read(sources, loss, 0, given)  # what makes no sense is said before anything is read
     if limits.per_label is not None:
         plan = _plan_in_memory(sources, loss, given, progress)
@@ -85,7 +87,7 @@ def budget_files(
         reviewer = Reviewer(sketch, limits.total)
         margin = reviewer.margin
         plan = _Plan(sketch.price(margin, Axes(sources.label_names)), limits, reviewer, lambda: reviewer.gap)
-        if output is None and limits.review.ndim == 0:
+        if output is None and limits.review.ndim == 0 and isinstance(loss, Hamming):
             n_reviews = margin.above + margin.taken
             paid = limits.uniform_review * n_reviews
             bill = Bill(paid, sketch.complete - margin.saved - paid)
@@ -151,10 +153,16 @@ def _each(sources: Sources, look: Callable[[Table], object], progress: Progress 
 def _plan_in_memory(sources: Sources, loss: Loss, given: dict[str, Any], progress: Progress | None) -> _Plan:
     """Caps per label need to see every row of a label."""
     parts: list[Any] = []
-    _each(sources, lambda table: parts.append(table.values), progress)
-    empty = np.empty((0, sources.n_labels))
-    values = sparse.vstack([empty, *parts], format="csr") if sources.is_sparse else np.concatenate([empty, *parts])
-    whole = Table(values, sources.label_names)
+
+    def keep(table: Table) -> None:
+        Probabilities(table).check()
+        parts.append(table.values)
+
+    _each(sources, keep, progress)
+    parts = parts or [np.empty((0, sources.n_labels))]
+    whole = Table(
+        sparse.vstack(parts, format="csr") if sources.is_sparse else np.concatenate(parts), sources.label_names
+    )
     allocation = solve(whole, loss=loss, **given)
     prediction, done = allocation.prediction, 0
 

@@ -14,7 +14,7 @@ from abstain.clusters import PATIENCE, connected
 from abstain.errors import InvalidDataset
 from abstain.formats.columns import arrow
 from abstain.streams.identity import Identity
-from abstain.streams.pipeline import Job, Progress, decide_file, require_other
+from abstain.streams.pipeline import Job, Progress, decide_file, require_place
 from abstain.streams.sources import Paths, Sources
 from abstain.streams.summary import Summary
 from abstain.threads import one_core
@@ -64,7 +64,8 @@ def decide_on_cluster(
     Summary
     """
     sources = job.open(inputs)
-    tasks = _tasks(sources, Path(output))
+    sources.require_labels()
+    tasks = _tasks(sources, Path(output), job)
     for folder in {task.output.parent for task in tasks}:
         folder.mkdir(parents=True, exist_ok=True)
     # The first file tells the order of the labels; a worker does not see it.
@@ -86,7 +87,7 @@ def decide_on_cluster(
     return total
 
 
-def _tasks(sources: Sources, folder: Path) -> list[Task]:
+def _tasks(sources: Sources, folder: Path, job: Job) -> list[Task]:
     """What is to be done, each output once."""
     tasks: dict[Path, Task] = {}
     for part in sources.parts():
@@ -98,7 +99,8 @@ def _tasks(sources: Sources, folder: Path) -> list[Task]:
         ):
             if task.output in tasks:
                 raise InvalidDataset(f"{file}: would be written to {task.output}, as {tasks[task.output].file} is")
-            require_other(task.output, sources)
+            require_place(task.output, sources)
+            job.require_keepable(task.output, sources)
             tasks[task.output] = task
     return list(tasks.values())
 

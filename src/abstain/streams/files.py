@@ -65,17 +65,20 @@ class File:
 
 
 class _Resumed:
-    """A stream whose first bytes have been looked at."""
+    """A stream whose first bytes have been looked at; reads give as much as is asked for, except at the end."""
 
     def __init__(self, head: bytes, rest: IO[bytes]) -> None:
         self.head, self.rest = head, rest
         self.closed = False
 
     def read(self, size: int = -1) -> bytes:
-        if not self.head:
-            return self.rest.read(size)
-        taken, self.head = (self.head, b"") if size < 0 else (self.head[:size], self.head[size:])
-        return taken + (self.rest.read(size if size < 0 else size - len(taken)) if size else b"")
+        parts = [self.head if size < 0 else self.head[:size]]
+        self.head = self.head[len(parts[0]) :]
+        missing = size - len(parts[0])
+        while missing != 0 and (more := self.rest.read(missing if size >= 0 else 1 << 20)):
+            parts.append(more)
+            missing -= len(more) if size >= 0 else 0
+        return b"".join(parts)
 
     def readable(self) -> bool:
         return True
@@ -132,7 +135,7 @@ def known_kind(kind: str) -> str:
 
 
 def _standard_input(kind: str | None) -> File:
-    source = sys.stdin.buffer
+    source = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)  # nobody holds a lock while it waits
     head = b""
     while len(head) < 8 and (more := source.read(8 - len(head))):
         head += more

@@ -12,8 +12,8 @@ from abstain.errors import InvalidDataset
 from abstain.formats.columns import arrow, stack
 from abstain.formats.names import positions
 from abstain.matrix import Table
-from abstain.streams.batches import Batch, Ids
-from abstain.streams.parts import Part, plain
+from abstain.streams.batches import Batch, Ids, id_type
+from abstain.streams.parts import Part
 from abstain.streams.readers import Reader
 
 LABEL = "label"
@@ -40,7 +40,7 @@ class LongPart(Part):
         if id_column is None and not others:
             raise InvalidDataset(f"there is no column beside {LABEL!r} and {value!r} with the names of the rows")
         self._id_at = others[0] if id_column is None else positions([id_column], names)[0]
-        self.id_name, self.id_type = names[self._id_at], plain(reader.schema.types[self._id_at])
+        self.id_name, self.id_type = names[self._id_at], id_type(reader.schema.types[self._id_at])
         self.label_names = None if labels is None else tuple(labels)
         self.n_labels = 0 if labels is None else len(labels)
 
@@ -68,6 +68,9 @@ class LongPart(Part):
             found = [Ids(piece.columns[0]).array, piece.columns[1].cast(pa.string()), piece.columns[2]]
             if rest is not None:
                 found = [pa.concat_arrays(pair) for pair in zip(rest, found, strict=True)]
+            for name, column in ((self.id_name, found[0]), (LABEL, found[1])):
+                if column.null_count:
+                    raise InvalidDataset(f"column {name!r} has an empty cell; every row needs an instance and a label")
             starts = self._starts(found[0])
             if len(starts) == 0:
                 continue
@@ -81,8 +84,6 @@ class LongPart(Part):
 
     def _starts(self, ids: Any) -> NDArray[np.intp]:
         """Where instances begin."""
-        if ids.null_count:
-            raise InvalidDataset(f"column {self.id_name!r} has an empty cell; every row needs the name of its instance")
         changes = arrow("pyarrow.compute").not_equal(ids.slice(1), ids.slice(0, max(0, len(ids) - 1)))
         starts: NDArray[np.intp] = 1 + np.flatnonzero(changes.to_numpy(zero_copy_only=False))
         return np.concatenate([[0], starts]) if len(ids) else starts

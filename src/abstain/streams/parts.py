@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any, Self
 
 from abstain.errors import InvalidDataset
-from abstain.formats.columns import arrow, find_index, label_positions, stack
+from abstain.formats.columns import find_index, label_positions, stack
 from abstain.formats.names import labels_called, positions
 from abstain.matrix import Table
-from abstain.streams.batches import Batch, Ids
+from abstain.streams.batches import Batch, Ids, id_type
 from abstain.streams.files import File
 from abstain.streams.readers import Piece, Reader
 
@@ -81,7 +81,7 @@ class WidePart(Part):
         self.label_names = labels_called([names[j] for j in self._taken])
         self.n_labels = len(self._taken)
         if self._id_at is not None:
-            self.id_name, self.id_type = names[self._id_at], plain(schema.types[self._id_at])
+            self.id_name, self.id_type = names[self._id_at], id_type(schema.types[self._id_at])
 
     def with_labels(self, names: Sequence[str]) -> Self:
         part = copy(self)
@@ -108,9 +108,4 @@ class WidePart(Part):
 
     def _quote(self, quote: Callable[[int], tuple[int, list[str]]], row: int, j: int) -> tuple[int, str]:
         line, cells = quote(row)
-        return line, cells[self._taken[j]]
-
-
-def plain(kind: Any) -> Any:
-    """The type of a column of names, once it is not coded any more."""
-    return kind.value_type if arrow("pyarrow.types").is_dictionary(kind) else kind
+        return line, cells[self._taken[j]] if cells else ""

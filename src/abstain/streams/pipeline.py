@@ -1,7 +1,7 @@
 """Files of probabilities → files of decisions, in bounded memory."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from abstain.decision import decide_table
-from abstain.drafts import remove_forgotten
 from abstain.errors import InvalidDataset, InvalidProbabilities
+from abstain.formats import kind_of
 from abstain.formats.columns import arrow
 from abstain.losses import Loss
 from abstain.matrix import Table
@@ -76,6 +76,13 @@ class Job:
     def layout(self, sources: Sources) -> Layout:
         """What the output looks like."""
         return Layout.of(sources, is_ranking=self.loss.gives_rankings, numbered=self.on_error == "skip")
+
+    def require_keepable(self, output: Path, sources: Sources) -> None:
+        """Raise `InvalidDataset` if rows that are skipped would not be missed in such an output."""
+        kind = kind_of(output)
+        if self.on_error == "skip" and (kind == ".npy" or (sources.is_sparse and kind != ".npz")):
+            why = "has no names of rows" if kind == ".npy" else "answers 0 for rows that are not listed"
+            raise InvalidDataset(f"{output}: {why}, so that none can be skipped; write npz, or leave bad labels open")
 
     def decide(self, table: Table) -> Prediction:
         """The decision on a block of rows."""
@@ -162,24 +169,31 @@ def decide_files(
     if decider is not None and job.on_error == "abstain":
         raise ValueError("on_error: a decider of its own cannot leave bad labels open; expected 'fail' or 'skip'")
     sources = inputs if isinstance(inputs, Sources) else job.open(inputs, format)
-    to_folder = os.fspath(output) != "-" and (Path(output).is_dir() or os.fspath(output).endswith(("/", os.sep)))
+    sources.require_labels()
+    to_stdout = os.fspath(output) == "-"
+    to_folder = not to_stdout and (Path(output).is_dir() or os.fspath(output).endswith(("/", os.sep)))
     if resume and (not to_folder or decider is not None or queue is not None):
         raise ValueError("resume: needs an output folder, and no queue or budget, which are made of all files at once")
-    if progress is not None:
-        progress.start(sources.n_rows_estimated)
+    outputs = {Path(output): sources}
+    if to_folder:
+        outputs = _in_folder(sources, Path(output))
+    elif to_stdout:
+        kind = sources.file.kind if output_format is None else output_format
+        output_format = "arrows" if kind in (".arrow", ".arrows", ".feather", ".ipc") else output_format or "csv"
+    run = _Run(job, sources, decider, progress)
     with ExitStack() as stack:
-        run = _Run(job, sources, decider, progress)
+        if not to_stdout:
+            for file in outputs:
+                require_place(file, sources)
+                job.require_keepable(file, sources)
         if queue is not None:
+            require_place(Path(queue), sources, set() if to_stdout else set(outputs))
             run.queue = stack.enter_context(_open_queue(queue, job.layout(sources)))
+        if progress is not None:
+            progress.start(sources.n_rows_estimated)
         if to_folder:
-            summary = _fill_folder(run, Path(output), resume)
-        else:
-            if os.fspath(output) != "-":
-                require_other(Path(output), sources)
-            elif output_format is None:
-                output_format = "arrows" if sources.file.kind in (".arrow", ".arrows", ".feather", ".ipc") else "csv"
-            summary = run.write(sources, output, output_format, at_end=run.finish)
-    return summary
+            return _fill_folder(run, outputs, resume)
+        return run.write(sources, output, output_format, at_end=run.finish)
 
 
 def decide_file(
@@ -195,9 +209,9 @@ def decide_file(
     With `resume`, an output that was made of the same input by the same job is kept.
     """
     sources = job.open(file, row_groups=row_groups)
-    run = _Run(job, sources, None, None)
-    require_other(Path(output), sources)
-    return run.write_or_keep(sources, Path(output), resume, row_groups)
+    require_place(Path(output), sources)
+    job.require_keepable(Path(output), sources)
+    return _Run(job, sources, None, None).write_or_keep(sources, Path(output), resume, row_groups)
 
 
 class _Run:
@@ -207,6 +221,7 @@ class _Run:
         self.job, self.sources, self.decider, self.progress = job, sources, decider, progress
         self.identity = Identity(sources)
         self.queue: Any = None
+        self.n_rows = 0
 
     def finish(self) -> None:
         """What can be said and written only when all rows are known."""
@@ -224,11 +239,13 @@ class _Run:
         """Read, decide and write at the same time; decisions use all cores."""
         total = Summary(n_labels=sources.n_labels, n_files=len(sources.files))
         with open_sink(output, self.job.layout(sources), output_format) as sink:
-            for batch, prediction, summary in ahead(self._decisions(ahead(self.identity.watch(sources.batches())))):
+            batches = ahead(self.identity.watch(sources.batches(self.n_rows)))
+            for batch, prediction, summary in ahead(self._decisions(batches)):
                 sink.write(batch, prediction)
                 if self.queue is not None:
                     self.queue.add(batch, prediction, self.job.loss)
                 total += summary
+                self.n_rows += summary.n_rows + summary.n_skipped
                 if self.progress is not None:
                     self.progress.advance(summary.n_rows + summary.n_skipped)
             if at_end is not None:
@@ -257,30 +274,34 @@ class _Run:
         return replace(summary, n_kept=1)
 
 
-def _fill_folder(run: _Run, folder: Path, resume: bool) -> Summary:
+def _in_folder(sources: Sources, folder: Path) -> dict[Path, Sources]:
     """A file for each input."""
     outputs: dict[Path, Sources] = {}
-    for part in run.sources.parts():
+    for part in sources.parts():
         if part.file.path is None:
             raise InvalidDataset("standard input has no name to use in a folder; give a file as output")
         output = folder / part.file.relative
         if output in outputs:
             raise InvalidDataset(f"{part.file.name}: would be written to {output}, as {outputs[output].file.name} is")
-        require_other(output, run.sources)
         outputs[output] = part
+    return outputs
+
+
+def _fill_folder(run: _Run, outputs: dict[Path, Sources], resume: bool) -> Summary:
     total = Summary()
     for output, part in outputs.items():
         output.parent.mkdir(parents=True, exist_ok=True)
-        remove_forgotten(output.parent)
         total += run.write_or_keep(part, output, resume)
     run.finish()
     return total
 
 
-def require_other(output: Path, sources: Sources) -> None:
-    """Raise `InvalidDataset` if the output would take the place of an input."""
+def require_place(output: Path, sources: Sources, others: Collection[Path] = ()) -> None:
+    """Raise `InvalidDataset` if a file would take the place of an input or of another output."""
     if output.exists() and any(Path(file).exists() and output.samefile(file) for file in sources.files):
         raise InvalidDataset(f"{output}: is an input; choose another output")
+    if output.absolute() in {other.absolute() for other in others}:
+        raise InvalidDataset(f"{output}: the answers go there; choose another file for the queue")
 
 
 def _open_queue(file: str | os.PathLike[str], layout: Layout) -> Any:

@@ -7,6 +7,7 @@ a chunk of each at a time.
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -55,14 +56,17 @@ class QueueWriter:
         )
         self._pending: list[Any] = []
         self._n_pending = 0
-        self._spill = tempfile.TemporaryFile(dir=self.path.parent)  # noqa: SIM115 - closed in __exit__
         self._runs: list[list[tuple[int, int]]] = []
+        self._stack = ExitStack()
 
     def __enter__(self) -> Self:
+        self._spill = self._stack.enter_context(tempfile.TemporaryFile(dir=self.path.parent))
+        schema = self._schema.set(1, arrow().field("label", arrow().string()))
+        self._write = self._stack.enter_context(open_table(self.path, schema))
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._spill.close()
+    def __exit__(self, *reason: Any) -> None:
+        self._stack.__exit__(*reason)
 
     def add(self, batch: Batch, prediction: PartialPrediction | PartialRanking, loss: Loss) -> None:
         """The labels of some more rows that were left open.
@@ -88,17 +92,13 @@ class QueueWriter:
             self._keep_run()
 
     def finish(self) -> None:
-        """Write the queue."""
-        pa = arrow()
-        if self._runs and self._pending:
+        """Write the queue; it appears at the end of the ``with`` block, after what is written within that."""
+        if self._runs and self._n_pending:
             self._keep_run()
-        merged = self._merged() if self._runs else iter([self._sorted()])
-        schema = self._schema.set(1, pa.field("label", pa.string()))
-        with open_table(self.path, schema) as write:
-            for entries in merged:
-                for first in range(0, len(entries), WRITTEN):
-                    some = entries.slice(first, WRITTEN)
-                    write(some.set_column(1, "label", self._names.take(some.column(1))))
+        for entries in self._merged() if self._runs else [self._sorted()]:
+            for first in range(0, len(entries), WRITTEN):
+                some = entries.slice(first, WRITTEN)
+                self._write(some.set_column(1, "label", self._names.take(some.column(1))))
 
     def _sorted(self) -> Any:
         """What waits, in order: of equals what came first."""
@@ -170,7 +170,7 @@ def _guessed(
 ) -> tuple[ReviewQueue, NDArray[np.bool_]]:
     """The queue of rows that hold something else than probabilities, and which of its entries do not."""
     rows, columns, _ = find_bad(batch)
-    matrix, m = batch.table.values.copy(), batch.table.shape[1]
+    matrix, m = batch.table.values.astype(np.float64), batch.table.shape[1]
     if sparse.issparse(matrix):
         matrix = matrix.tolil()
     matrix[rows, columns] = 0.5

@@ -1,6 +1,7 @@
 """Columns of CSV, Parquet and Arrow files, a bounded number of rows at a time."""
 
 import io
+import math
 import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -9,14 +10,17 @@ from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-from abstain.formats.columns import arrow, holds_names, is_number
+from abstain.errors import InvalidDataset
+from abstain.formats.columns import MISSING, arrow, holds_names, is_number
 from abstain.formats.names import require_different
 from abstain.formats.text import records, require_cells, require_header, rows_of
 from abstain.streams.batches import ENTRIES
 from abstain.streams.files import File
 
+END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"  # as Arrow ends its streams
 LOOKED_AT = 1000  # rows from which it is guessed whether a column holds names
 TEXT_CHUNK = 1 << 23  # bytes of text at a time
+LONGEST_RECORD = 1 << 25  # bytes: what is longer is a quote that was not meant as one
 BUFFER = 1 << 18  # bytes read at a time from each column of a Parquet file
 FEW = 64  # columns of a Parquet file that are read side by side
 WHOLE = 1 << 25  # numbers in row groups that are read as a whole
@@ -221,11 +225,30 @@ class _Once(Reader):
         return opened
 
 
+class _Watched(io.RawIOBase):
+    """A file of which the last bytes read are known."""
+
+    def __init__(self, source: Any) -> None:
+        self._source, self.last = source, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._source.read(size)
+        self.last = (self.last + data[-len(END_OF_STREAM) :])[-len(END_OF_STREAM) :]
+        return data
+
+    def close(self) -> None:
+        self._source.close()
+        super().close()
+
+
 class StreamReader(_Once):
     """An Arrow stream, batch by batch."""
 
-    def _open(self) -> tuple[IO[bytes], Any]:
-        source = self.file.open()
+    def _open(self) -> tuple[Any, Any]:
+        source = _Watched(self.file.open())
         stream = arrow("pyarrow.ipc").open_stream(source)
         return source, (stream, next(stream, None))
 
@@ -242,6 +265,8 @@ class StreamReader(_Once):
                 yield from _sliced([batch.column(j) for j in columns], row, _height(columns))
                 row += batch.num_rows
                 batch = next(stream, None)
+            if source.last != END_OF_STREAM:
+                raise InvalidDataset(f"ends after row {row - 1} without the mark of an end: it was cut off")
 
 
 class CsvReader(_Once):
@@ -316,18 +341,28 @@ class CsvReader(_Once):
 
 def _what_is_number(column: Any) -> Any:
     """A column of text as numbers; whoever finds that one is missing can quote what is there instead."""
-    return arrow().chunked_array(
-        [arrow().array([float(text) if text and is_number(text) else None for text in column.to_pylist()], "float64")]
-    )
+    return arrow().chunked_array([arrow().array(map(_number, column.to_pylist()), "float64")])
+
+
+def _number(text: str) -> float | None:
+    if text in MISSING:
+        return None
+    # Infinity is neither a probability nor a label, nor is it missing.
+    return float(text) if is_number(text) else {"true": 1.0, "false": 0.0}.get(text.lower(), math.inf)
 
 
 def _whole_records(source: Any) -> Iterator[bytes]:
-    """A text in chunks that end where records do."""
-    rest = b""
+    """A text in chunks that end where records do; where only CR ends lines, LF does."""
+    rest, only_cr, n_lines = b"", None, 0
     while data := source.read(TEXT_CHUNK):
-        text = rest + data
+        if only_cr is None:
+            only_cr = b"\r" in data and b"\n" not in data
+        text = rest + (data.replace(b"\r", b"\n") if only_cr else data)
         end = _end_of_last_record(text)
         rest = text[end:]
+        n_lines += text.count(b"\n", 0, end)
+        if len(rest) > LONGEST_RECORD:
+            raise InvalidDataset(f"a quote in line {n_lines + 1} has no end within {LONGEST_RECORD >> 20} MB")
         if end:
             yield text[:end]
     if rest:

@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+PATIENCE = 1.0
+"""Seconds to wait for a stage that is not needed any more."""
+
 
 def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
     """The same items, made in another thread while earlier ones are in use; at most so many wait.
@@ -48,4 +51,4 @@ def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
     finally:
         stopped.set()
         room.release()
-        thread.join()
+        thread.join(PATIENCE)  # it may wait for input that does not come

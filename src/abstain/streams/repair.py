@@ -31,7 +31,8 @@ def find_bad(batch: Batch) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[
 
 
 def _is_bad(matrix: Matrix) -> NDArray[np.bool_]:
-    values, slack = matrix.data if sparse.issparse(matrix) else matrix, rounding_slack(matrix.dtype)
+    values, slack = (matrix.data if sparse.issparse(matrix) else matrix), rounding_slack(matrix.dtype)
+    values = values.astype(np.float64, copy=False)  # half precision cannot tell how far it is off
     bad: NDArray[np.bool_] = ~((values >= -slack) & (values <= 1.0 + slack))
     return bad
 

@@ -1,6 +1,7 @@
 """Partial predictions in files beside the truth: scored as they pass by."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.decision import decide_table
-from abstain.errors import InvalidDataset, InvalidLabels
+from abstain.errors import InvalidDataset, InvalidLabels, InvalidProbabilities
 from abstain.formats.columns import arrow
 from abstain.losses import Loss
 from abstain.matrix import Table
@@ -17,10 +18,11 @@ from abstain.metrics import caught_errors, expected_generalized_loss, generalize
 from abstain.penalties import Linear, Penalty
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
 from abstain.probabilities import Probabilities
-from abstain.streams.batches import Batch, Ids
+from abstain.streams.batches import Batch, Ids, comparable
 from abstain.streams.files import STDIN
 from abstain.streams.pipeline import Progress
 from abstain.streams.relay import ahead
+from abstain.streams.repair import complain
 from abstain.streams.sources import Paths, Sources, open_sources
 
 
@@ -72,14 +74,16 @@ def open_beside(
     Long tables list just the labels that occur; if all are long, the labels are those of any.
     """
     sides = {name: open_sources(file, id_column=id_column, labels=labels) for name, file in files.items()}
-    whole = next((sources for sources in sides.values() if not _skips(sources)), None)
+    whole = next((sources for sources in sides.values() if not sources.is_long), None)
     names = dict.fromkeys(label for sources in sides.values() for label in sources.label_names or ())
     wanted = tuple(names) if whole is None else whole.label_names
+    if whole is not None and wanted is None and any(sources.is_long for sources in sides.values()):
+        wanted = tuple(map(str, range(whole.n_labels)))  # as unnamed labels are called in long tables
     for name, sources in sides.items():
         if wanted is None or sources.label_names in (None, wanted):
             continue
         unknown = next((label for label in sources.label_names or () if label not in wanted), None)
-        if unknown is not None and _skips(sources):
+        if unknown is not None and sources.is_long:
             raise InvalidLabels(f"{sources.files[0]}: there is no label {unknown!r} in {(whole or sources).files[0]}")
         if STDIN in sources.files:
             raise InvalidLabels(f"{STDIN}: the labels must be the same as in the other table, in the same order")
@@ -131,17 +135,13 @@ def evaluate_files(
 
 
 def _score(scores: Scores, tables: dict[str, Batch], loss: Loss, penalty: Penalty) -> None:
-    truth = tables["truth"].table
+    truth = tables["truth"].as_part()
     answers: PartialPrediction | PartialRanking
-    try:
+    with _said_of(tables["prediction"]):
         kind = PartialRanking if loss.gives_rankings else PartialPrediction
-        answers = kind(_with_open_labels(tables["prediction"].table))
-    except InvalidLabels as reason:
-        raise InvalidLabels(f"{_origin(tables['prediction'])}: {reason}") from reason
-    try:
+        answers = kind(_with_open_labels(tables["prediction"]).as_part())
+    with _said_of(tables["truth"]):
         scores.total_loss += float(np.sum(generalized_loss(truth, answers, loss, penalty, average=False)))
-    except InvalidLabels as reason:
-        raise InvalidLabels(f"{_origin(tables['truth'])}: {reason}") from reason
     scores.n_rows += len(answers)
     scores.n_abstained += int(answers.n_abstained.sum())
     if scores.n_wrong is not None:
@@ -150,7 +150,10 @@ def _score(scores: Scores, tables: dict[str, Batch], loss: Loss, penalty: Penalt
         return
     p = tables["probabilities"].table
     assert scores.expected_loss is not None
-    scores.expected_loss += float(np.sum(expected_generalized_loss(p, answers, loss, penalty, average=False)))
+    try:
+        scores.expected_loss += float(np.sum(expected_generalized_loss(p, answers, loss, penalty, average=False)))
+    except InvalidProbabilities:
+        raise complain(tables["probabilities"]) from None
     if scores.n_errors is not None and scores.n_caught is not None:
         full = decide_table(Probabilities(p), loss, Linear(np.inf))
         caught, errors = caught_errors(truth, answers, full)
@@ -158,17 +161,22 @@ def _score(scores: Scores, tables: dict[str, Batch], loss: Loss, penalty: Penalt
         scores.n_caught += int(caught)
 
 
-def _with_open_labels(table: Table) -> Table:
+def _with_open_labels(batch: Batch) -> Batch:
     """What is missing in a sparse table of answers is open, as it is in a dense one."""
-    if not sparse.issparse(table.values):
-        return table
-    codes = table.values.copy()
-    codes.data = np.where(np.isnan(codes.data), ABSTAIN, codes.data).astype(np.int8)
-    return Table(codes, table.label_names, table.index)
+    codes = batch.table.values
+    if not sparse.issparse(codes):
+        return batch
+    values = np.where(np.isnan(codes.data), ABSTAIN, codes.data)
+    return batch.with_values(sparse.csr_array((values, codes.indices, codes.indptr), codes.shape))
 
 
-def _origin(batch: Batch) -> str:
-    return batch.file if batch.first_row == 0 else f"{batch.file}, from row {batch.first_row} on"
+@contextmanager
+def _said_of(batch: Batch) -> Iterator[None]:
+    """What is wrong with labels, with the file they are in."""
+    try:
+        yield
+    except InvalidLabels as reason:
+        raise InvalidLabels(f"{batch.file}: {reason}") from reason
 
 
 def _side_by_side(sides: dict[str, Sources]) -> Iterator[dict[str, Batch]]:
@@ -176,7 +184,7 @@ def _side_by_side(sides: dict[str, Sources]) -> Iterator[dict[str, Batch]]:
 
     One of them leads: a wide one, or else the one that lists most, the probabilities. Sparse ones may skip rows.
     """
-    leaders = [name for name in ("prediction", "truth", "probabilities") if name in sides and not _skips(sides[name])]
+    leaders = [name for name in ("prediction", "truth", "probabilities") if name in sides and not sides[name].is_long]
     if not leaders and "probabilities" not in sides:
         raise InvalidDataset(
             "prediction and truth are both in long form, where rows without any 1 are not listed: give a table that "
@@ -200,20 +208,15 @@ def _side_by_side(sides: dict[str, Sources]) -> Iterator[dict[str, Batch]]:
         cursor.require_end(", ".join(sides[leader].files))
 
 
-def _skips(sources: Sources) -> bool:
-    """Whether rows without entries may be missing: in long tables, which list them by their names."""
-    return sources.is_sparse and sources.id_type is not None
-
-
 def _cut(batch: Batch, first: int, size: int) -> Batch:
     return batch if size == len(batch) else batch.take(np.arange(first, first + size))
 
 
 class _Cursor:
-    """The rows of one side that come next."""
+    """The rows of one side that come next; long tables skip rows in which there is nothing to list."""
 
     def __init__(self, sources: Sources) -> None:
-        self.sources, self.skips = sources, _skips(sources)
+        self.sources, self.skips = sources, sources.is_long
         self.n_rows = 0
         self._batches = ahead(sources.batches())
         self._batch: Batch | None = None
@@ -251,8 +254,8 @@ class _Cursor:
         while self.n_at_hand():
             assert self._batch is not None
             assert self._batch.ids is not None
-            coming = self._batch.ids.array.slice(self._done)
-            place = compute.index_in(coming.cast(names.type), value_set=names)
+            coming, known = comparable(self._batch.ids.array.slice(self._done), names)
+            place = compute.index_in(coming, value_set=known)
             found = int(np.argmin(np.append(place.is_valid().to_numpy(zero_copy_only=False), False)))
             values.append(self._batch.table.values[self._done : self._done + found])
             at.append(place.slice(0, found).to_numpy(zero_copy_only=False))
@@ -285,7 +288,11 @@ def _spread(values: Sequence[Any], rows: NDArray[np.intp], shape: tuple[int, int
 
 
 def _require_same_ids(ours: Batch, theirs: Batch) -> None:
-    if ours.ids is None or theirs.ids is None or ours.ids.equals(theirs.ids):
+    if ours.ids is None or theirs.ids is None:
         return
-    i = next(i for i in range(len(ours)) if ours.ids[i] != theirs.ids[i])
-    raise InvalidLabels(f"{theirs.row(i)} stands beside {ours.row(i)}: the rows must be the same, in the same order")
+    differ = ours.ids.differ(theirs.ids)
+    if differ.any():
+        i = int(np.argmax(differ))
+        raise InvalidLabels(
+            f"{theirs.row(i)} stands beside {ours.row(i)}: the rows must be the same, in the same order"
+        )

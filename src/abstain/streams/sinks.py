@@ -211,6 +211,8 @@ def _target(output: str | os.PathLike[str], format: str | None) -> Iterator[tupl
         kind = known_kind(format or "csv")
         if kind not in STREAMABLE:
             raise InvalidDataset(f"standard output can be csv, csv.gz or arrows, not {kind[1:]}")
+        if sys.stdout is None:
+            raise InvalidDataset("standard output is closed; give a file")
         yield kind, Outlet(sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return

@@ -62,9 +62,13 @@ class Sources:
         """Each file by itself."""
         return (Sources([part]) for part in self._parts)
 
-    def batches(self) -> Iterator[Batch]:
-        """The probabilities from the beginning, a few megabytes at a time."""
-        before = 0
+    def require_labels(self) -> None:
+        """Raise `InvalidDataset` if there is none: a long table without rows does not tell any."""
+        if self.n_labels == 0:
+            raise InvalidDataset(f"{self.files[0]}: there is no label; give the labels, or rows")
+
+    def batches(self, before: int = 0) -> Iterator[Batch]:
+        """The probabilities from the beginning, a few megabytes at a time; so many rows have come before."""
         for part in self._parts:
             n = 0
             with said_of(part.file.name):
@@ -189,8 +193,6 @@ def _of_same_labels(parts: list[Part]) -> list[Part]:
         for each in long:
             with said_of(each.file.name):
                 known = each.find_labels(known)
-        if len(known) == 0:
-            raise InvalidDataset(f"{long[0].file.name}: there is no label; give the labels, or rows")
         names = known.to_pylist()
         return [each.with_labels(names) for each in long]
     aligned = parts[:1]
