@@ -1,20 +1,11 @@
 """How the cost of a decision grows with rows, labels and density, and what that predicts for 10^9 × 10^4."""
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from scipy import sparse
 
 import abstain
-from benchmarks.measure import Row, Usage, seconds, threads, usage_of
+from benchmarks.measure import Row, Usage, scratch, seconds, threads, usage_of
+from benchmarks.streams import ABSTAIN, sparse_scores, write_scores
 
-BUILD = Path(__file__).parents[1] / "build"
-COMMAND = (sys.executable, "-m", "abstain", "decide", "--quiet")
 LOSSES = {"hamming": 0.1, "f1": 0.003}  # and a penalty that leaves something open
 LARGE = 10**9, 10**4
 
@@ -26,7 +17,7 @@ def with_rows() -> Iterator[Row]:
             used = _streamed(n, 100, loss)
             rate = n * 100 / used.wall / 1e6
             found = f"{used.wall:.1f} s: {rate:.0f} million probabilities a second; peak memory {used.peak_mib:.0f} MiB"
-            yield Row(f"{loss}, {n:,} × 100".replace(",", " ", 2).replace("  ", ", "), found)
+            yield Row(f"{loss}, {n} × 100", found)
 
 
 def with_labels() -> Iterator[Row]:
@@ -45,7 +36,7 @@ def with_density() -> Iterator[Row]:
     with threads(1):
         for loss, cost in LOSSES.items():
             for stored in (10, 30, 100, 300, 1_000):
-                table = _sparse(5_000_000 // stored, 10_000, stored)
+                table = sparse_scores(5_000_000 // stored, 10_000, stored)
                 penalty = abstain.Linear(cost)
                 abstain.decide(table[:100], loss, penalty)
                 taken = seconds(lambda table=table, loss=loss, penalty=penalty: abstain.decide(table, loss, penalty))
@@ -64,7 +55,7 @@ def prediction() -> Iterator[Row]:
     stored = 100
     with threads(1):
         for loss, cost in LOSSES.items():
-            table = _sparse(100_000, m, stored)
+            table = sparse_scores(100_000, m, stored)
             taken = seconds(lambda table=table, loss=loss, cost=cost: abstain.decide(table, loss, cost))
             yield Row(f"{loss}, 100 entries a row, in memory", _hours(taken / table.shape[0] * n))
 
@@ -75,32 +66,9 @@ def _hours(core_seconds: float) -> str:
 
 
 def _streamed(n: int, m: int, loss: str, n_threads: int | None = None) -> Usage:
-    BUILD.mkdir(exist_ok=True)
-    with TemporaryDirectory(dir=BUILD) as folder:
-        source, target = Path(folder) / "scores.parquet", Path(folder) / "partial.parquet"
-        _write(source, n, m)
+    with scratch() as folder:
+        source, target = folder / "scores.parquet", folder / "partial.parquet"
+        write_scores(source, n, m)
         penalty = LOSSES[loss] if loss == "hamming" else LOSSES[loss] * 100 / m
-        command = [*COMMAND, str(source), "-o", str(target), "--loss", loss, "--penalty", f"{penalty:g}"]
-        return usage_of(command, n_threads)
-
-
-def _write(file: Path, n: int, m: int) -> None:
-    """Mostly certain probabilities, float32, in row groups of some 100 MB."""
-    rng = np.random.default_rng(0)
-    names = [f"label{j}" for j in range(m)]
-    schema = pa.schema([(name, pa.float32()) for name in names])
-    height = max(1, 25_000_000 // m)
-    with pq.ParquetWriter(file, schema) as writer:
-        for first in range(0, n, height):
-            rows = min(height, n - first)
-            columns = [pa.array(rng.beta(0.3, 1.2, rows).astype(np.float32)) for _ in names]
-            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
-
-
-def _sparse(n: int, m: int, stored: int) -> sparse.csr_array:
-    rng = np.random.default_rng(0)
-    step = m // stored
-    columns = rng.integers(0, step, (n, stored), dtype=np.int32) + step * np.arange(stored, dtype=np.int32)
-    values = rng.beta(0.3, 1.2, n * stored).astype(np.float32)
-    indptr = np.arange(n + 1, dtype=np.int32) * stored
-    return sparse.csr_array((np.maximum(values, 1e-6), columns.ravel(), indptr), shape=(n, m))
+        command = [*ABSTAIN, "decide", "--quiet", str(source), "-o", str(target), "--loss", loss]
+        return usage_of([*command, "--penalty", f"{penalty:g}"], n_threads)

@@ -49,7 +49,8 @@ def machine() -> str:
 
 def write(file: Path, intro: str, sections: Sequence[Section], wanted: Sequence[str]) -> None:
     """Measure the sections whose titles begin as one of those wanted, and keep the others; all if none is wanted."""
-    kept = {part.partition("\n")[0]: f"## {part}" for part in file.read_text().split("\n## ")[1:]} if wanted else {}
+    known = file.read_text() if wanted and file.exists() else ""
+    kept = {part.partition("\n")[0]: f"## {part}" for part in known.split("\n## ")[1:]}
     parts = []
     for section in sections:
         is_wanted = any(section.title.lower().startswith(name.lower()) for name in wanted)

@@ -432,6 +432,14 @@ class Foreign:
         }[self.shape]
 
 
+@pytest.mark.parametrize("n", range(3, 40, 4))
+def test_a_label_that_is_always_relevant_in_a_sparse_target(n):
+    labels = np.stack([np.arange(n) % 2, np.ones(n), np.arange(n) % 3 == 0], axis=1).astype(np.int64)
+    features = np.random.default_rng(0).random((n, 2))
+    fitted = AbstainingClassifier(MultiOutputClassifier(GaussianNB())).fit(features, sparse.csr_array(labels))
+    assert (fitted.predict_proba(features)[:, 1] == 1).all()
+
+
 @pytest.mark.parametrize("shape", ["table", "single precision", "sparse", "tuple", "cube"])
 def test_foreign_classifiers(shape):
     model = AbstainingClassifier(Foreign(shape)).fit(X, Y)

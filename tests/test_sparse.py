@@ -187,3 +187,22 @@ def test_fill():
     np.testing.assert_array_equal(here.fill(truth).toarray(), there.fill(truth))
     np.testing.assert_array_equal(here.fill(sparse.csr_array(truth)).toarray(), there.fill(truth))
     assert -1 not in here.fill(truth).data
+
+
+@pytest.mark.parametrize("m", [13, 14, 20, 26, 60])
+def test_profiles_of_rows_that_hide_labels_are_minimal(m):
+    row = np.zeros(m)
+    row[:11] = [0.9, 0.9, 0.9, 0.9, 0.9, 0.5, 0.3, 0.3, 0.1, 0.1, 0.1]
+    for loss in ("f1", "jaccard", "hamming", "subset", "rank"):
+        thin = abstain.risk_profile(sparse.csr_array(row[np.newaxis]), loss).values.toarray()
+        np.testing.assert_allclose(thin[0, :11], abstain.risk_profile(row, loss).values[0, :11], rtol=1e-11)
+
+
+def test_a_row_does_not_depend_on_its_neighbours():
+    matrix = sparse.csr_array(
+        np.where(np.random.default_rng(7).random((60, 90)) < 0.2, np.random.default_rng(8).random((60, 90)), 0)
+    )
+    for loss in ("f1", "jaccard"):
+        together = abstain.decide(matrix, loss, 0.03)
+        alone = [abstain.decide(matrix[[i]], loss, 0.03) for i in range(60)]
+        assert [float(one.expected_loss[0]) for one in alone] == together.expected_loss.tolist()

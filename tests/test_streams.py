@@ -327,6 +327,21 @@ def test_one_file_for_a_worker(tmp_path):
     assert (again.n_kept, other.n_kept) == (1, 0)
 
 
+@pytest.mark.parametrize(("whole", "few"), [(10**9, 3), (0, 100), (0, 3)], ids=["whole", "by pages", "unpacked"])
+def test_parquet_is_read_in_parts_of_any_kind(whole, few, tmp_path, monkeypatch):
+    monkeypatch.setattr(readers, "WHOLE", whole)
+    monkeypatch.setattr(readers, "FEW", few)
+    names = ["a.b", "a", "c", "b", "a.b.c", "d", "e"]
+    columns = {"e": P[:, 6], "id": IDS} | {name: P[:, j] for j, name in enumerate(names[:6])}
+    for k, size in enumerate((1, 30, 1000)):
+        pq.write_table(pa.table(columns), tmp_path / f"{k}.parquet", row_group_size=size)
+        work = job(id_column="id", labels=names)
+        decide_files(tmp_path / f"{k}.parquet", tmp_path / "q.npz", work)
+        found = read_table(tmp_path / "q.npz")
+        np.testing.assert_array_equal(found.values, abstain.decide(P, penalty=0.2).codes)
+        assert (list(found.label_names), list(found.index)) == (names, IDS)
+
+
 def test_labels_in_another_order_are_put_in_order(tmp_path):
     write_table(Table(P[:100], NAMES), tmp_path / "a.parquet")
     write_table(Table(P[100:, ::-1], NAMES[::-1]), tmp_path / "b.csv")

@@ -68,7 +68,7 @@ def aligned_blocks(table: Matrix, partial: Partial, entries: int) -> Iterator[tu
             yield block, np.ascontiguousarray(table[block.rows]), np.ascontiguousarray(partial.codes[block.rows])
         return
     ranked = isinstance(partial, PartialRanking)
-    left = sparse.csr_array(table)
+    left = sparse.csr_array(table.astype(np.float32) if table.dtype == np.float16 else table)
     right = (
         _all_stored(partial.codes) if ranked and not sparse.issparse(partial.codes) else sparse.csr_array(partial.codes)
     )

@@ -76,7 +76,8 @@ class LabelModel:
 
 def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]) -> LabelModel:
     """A clone of the estimator, fitted to the labels that are not constant; a frozen one keeps all it knows."""
-    frequencies = np.asarray(target.labels.mean(axis=0)).ravel()
+    relevant = np.asarray(target.labels.sum(axis=0, dtype=np.int64)).ravel()
+    frequencies = relevant / target.labels.shape[0]  # scipy's mean of ones need not be 1
     if target.vector is not None:
         model = clone(estimator)
         model.fit(X, target.vector, **params)

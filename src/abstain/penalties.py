@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from abstain.errors import InvalidPenalty
 from abstain.kernels.choice import TIE
@@ -80,7 +81,12 @@ class BoundPenalty:
         Which ones matters only if labels have prices of their own.
         """
         charged = self.counts[n_abstained]
-        return charged if self.label_costs is None else charged + abstained @ self.label_costs
+        if self.label_costs is None:
+            return charged
+        # Added up row by row, so that it does not depend on the other rows what a row pays, as with BLAS it does.
+        if sparse.issparse(abstained):
+            return charged + abstained @ self.label_costs
+        return charged + np.einsum("ij,j->i", abstained, self.label_costs)
 
 
 class Penalty(ABC):

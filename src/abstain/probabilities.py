@@ -16,6 +16,7 @@ from scipy import sparse
 
 from abstain.errors import InvalidProbabilities
 from abstain.kernels import checking, packing
+from abstain.kernels.quadrature import reaches
 from abstain.matrix import Matrix, dense, read_matrix
 
 SPARE_ZEROS = 2  # padding of packed rows: enough that two labels of probability 0 can be ranked or answered
@@ -192,15 +193,19 @@ def packed_blocks(matrix: sparse.csr_array, entries: int) -> Iterator[Block]:
 def similar_rows(
     lengths: NDArray[Any], n_labels: int, entries: int
 ) -> Iterator[tuple[NDArray[np.intp], tuple[int, int]]]:
-    """Rows of similar length, and the shape of a block that has room for them and for a little padding."""
+    """Rows of similar length, and the shape of a block that has room for them and for a little padding.
+
+    The same quadrature rule serves all rows of a block, so that none depends on which others it comes with.
+    """
     order = np.argsort(lengths, kind="stable")
     width = np.minimum(lengths[order].astype(np.int64) + SPARE_ZEROS, n_labels)
+    ends = np.unique(np.append(np.searchsorted(width, reaches(), side="right"), len(order)))
     first = 0
     while first < len(order):
         # Widths increase, so the padded area grows with the number of rows: take as many as fit.
         rows_that_fit = bisect_right(
             range(1, len(order) - first + 1), entries, key=lambda count: count * width[first + count - 1]
         )
-        last = first + max(1, rows_that_fit)
+        last = min(first + max(1, rows_that_fit), int(ends[np.searchsorted(ends, first, side="right")]))
         yield order[first:last], (last - first, int(width[last - 1]))
         first = last

@@ -144,7 +144,8 @@ class RiskProfile:
         source = self._probabilities.matrix
         data = np.empty(len(source.data))
         for block, profile in self.pieces():
-            packing.unpack(source.indptr, profile.values, block.rows, data)
+            hidden = source.shape[1] - block.shape[1]
+            packing.unpack(source.indptr, _with_hidden(profile.values, hidden), block.rows, data)
         indices = np.arange(len(data), dtype=source.indptr.dtype)
         indices -= np.repeat(source.indptr[:-1], np.diff(source.indptr))
         shape = (self._probabilities.n_rows, self._probabilities.n_labels + 1)
@@ -211,3 +212,14 @@ class RiskProfile:
             at = np.repeat(indptr[rows], length) + within
             costs[at], counts[at] = found[k]
         return CostPath(indptr, costs, counts)
+
+
+def _with_hidden(values: NDArray[np.float64], n_hidden: int) -> NDArray[np.float64]:
+    """The least risks where labels that are not stored may be left open as well, which changes nothing else."""
+    least = values.copy()
+    if n_hidden >= values.shape[1]:
+        np.minimum.accumulate(values, axis=1, out=least)
+    else:
+        for shift in range(1, n_hidden + 1):
+            np.minimum(least[:, shift:], values[:, :-shift], out=least[:, shift:])
+    return np.where(np.isinf(values), values, least)

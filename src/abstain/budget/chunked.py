@@ -98,7 +98,7 @@ def solve_chunks(probabilities: Any, loss: Loss, **asked: Any) -> ChunkedAllocat
         n_rows = table.blockwise("count_rows", Chunked, _count_rows).folded(sum).compute()
     limits = read_limits((n_rows, layout.n_labels), layout.axes, loss, **asked)
     if isinstance(loss, Hamming):
-        price, prediction, gap = review_entries(table, loss, limits, sketch)
+        price, prediction, gap = review_entries(table, loss, limits, sketch, n_rows)
     else:
         price, prediction, gap = review_instances(table, loss, limits, sketch)
     return ChunkedAllocation(price, prediction, gap, limits.total, limits.review)

@@ -1,5 +1,6 @@
 """Budgets of Dask collections for Hamming: thresholds tell which entries are reviewed, and shares how many ties."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from abstain.losses import Hamming
 from abstain.prediction import PartialPrediction
 from abstain.probabilities import Probabilities
 
-COMPARED = 1 << 26  # reviews that caps per label may allow: what they save is compared in one place
+COMPARED = 1 << 24  # reviews of labels with caps, and of the budget for others: what they save is in one place
 
 
 class Thresholds(NamedTuple):
@@ -35,17 +36,18 @@ class Share(NamedTuple):
     """How many of those that save just as much as a threshold a block may review, the first ones by row and label."""
 
     all: int
-    by_label: NDArray[np.int64] | None
+    by_label: tuple[NDArray[np.int64], NDArray[np.int64]] | None
+    """Labels with such ties, and how many of these."""
 
 
 def review_entries(
-    table: ChunkedTable, loss: Hamming, limits: Limits, sketch: Sketch | None
+    table: ChunkedTable, loss: Hamming, limits: Limits, sketch: Sketch | None, n_rows: int
 ) -> tuple[Price, ChunkedPrediction, float]:
     """The price, the lazy prediction, and the gap to the optimum, which is 0."""
     axes, m = table.layout.axes, table.layout.n_labels
     thresholds, shares, scarcity = Thresholds(0.0, None), [Share(0, None)] * len(table.layout.sizes), np.zeros(m)
     if limits.per_label is not None:
-        thresholds, shares = _with_caps_per_label(table, loss, limits)
+        thresholds, shares = _with_caps_per_label(table, loss, limits, n_rows)
         scarcity = np.maximum(np.asarray(thresholds.by_label) - thresholds.all, 0.0)
     elif limits.total is not None and sketch is not None:
         thresholds, shares = _with_total(table, loss, limits, sketch)
@@ -85,16 +87,19 @@ def _count_values(
     return np.unique(values[values <= high], return_counts=True)
 
 
-def _with_caps_per_label(table: ChunkedTable, loss: Hamming, limits: Limits) -> tuple[Thresholds, list[Share]]:
-    """The best of each label, as many as its cap allows and one more, tell all thresholds."""
+def _with_caps_per_label(
+    table: ChunkedTable, loss: Hamming, limits: Limits, n_rows: int
+) -> tuple[Thresholds, list[Share]]:
+    """The best of each label with a cap, as many as that allows and one more, and the best of the others tell all
+    thresholds: of these as many as the budget allows and one more, none if there is no budget.
+    """
     assert limits.per_label is not None
-    caps = limits.per_label
-    if caps.sum() > COMPARED:
-        raise InvalidBudget(
-            f"per_label allows {caps.sum()} reviews; of a Dask collection, at most {COMPARED} can be compared"
-        )
-    of_blocks = table.blockwise("best_of_labels", Chunked, partial(_best_of_labels, loss=loss, limits=limits))
-    best = of_blocks.folded(partial(_best_of_all, most=caps + 1)).compute()
+    caps, most = limits.per_label, -1 if limits.total is None else limits.total
+    keep = partial(_best_of_all, caps=caps + 1, is_capped=caps < n_rows, most=most + 1)
+    of_blocks = table.blockwise(
+        "best_of_labels", Chunked, partial(_best_of_labels, loss=loss, limits=limits, keep=keep)
+    )
+    best = of_blocks.folded(keep).compute()
     allowed = among_best(best.label, best.value, caps)
     by_label = np.zeros(len(caps))
     by_label[best.label[~allowed]] = best.value[~allowed]  # of each label at most one: the next one
@@ -104,31 +109,66 @@ def _with_caps_per_label(table: ChunkedTable, loss: Hamming, limits: Limits) -> 
     above = np.bincount(best.label[best.value > by_label[best.label]], minlength=len(caps))
     work = partial(_count_ties, loss=loss, limits=limits, thresholds=thresholds)
     found = table.blockwise("count_ties", Chunked, work).compute()
-    at_label, at_all = (np.array(counts) for counts in zip(*found, strict=True))
-    shares = _first_come(at_label, caps - above)
-    ties = at_all + shares[:, by_label == thresholds.all].sum(axis=1)
+    shares = _first_come_by_label([(ties.labels, ties.counts) for ties in found], caps - above)
+    is_tied = by_label == thresholds.all
+    ties = np.array(
+        [part.at_all + counts[is_tied[labels]].sum() for part, (labels, counts) in zip(found, shares, strict=True)]
+    )
     of_all = _first_come(ties, total - np.count_nonzero(candidates > thresholds.all))
     return thresholds, [Share(int(k), share) for k, share in zip(of_all, shares, strict=True)]
 
 
-def _best_of_labels(part: Any, loss: Hamming, limits: Limits) -> Entries:
-    """What the dearest entries of each label of a block save; where they are does not matter yet."""
-    assert limits.per_label is not None
-    return _best_of_all([_candidates(Probabilities(part), loss, limits, 0.0)[1]], limits.per_label + 1)
+def _best_of_labels(part: Any, loss: Hamming, limits: Limits, keep: Callable[[list[Entries]], Entries]) -> Entries:
+    """What the dearest entries of a block save; where they are does not matter yet."""
+    return keep([_candidates(Probabilities(part), loss, limits, 0.0)[1]])
 
 
-def _best_of_all(parts: list[Entries], most: NDArray[np.int64]) -> Entries:
+def _best_of_all(parts: list[Entries], caps: NDArray[np.int64], is_capped: NDArray[np.bool_], most: int) -> Entries:
+    """Of labels with caps the best of each, of the others the best of all."""
     joined = Entries(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    return joined.some(among_best(joined.label, joined.value, most))
+    capped = joined.some(is_capped[joined.label])
+    others = joined.some(~is_capped[joined.label])
+    best = np.sort(np.argsort(-others.value, kind="stable")[:most])
+    kept = capped.some(among_best(capped.label, capped.value, caps)), others.some(best)
+    if len(kept[0].value) + len(kept[1].value) > COMPARED:
+        raise InvalidBudget(
+            f"per_label and the budget allow more reviews than the {COMPARED} that can be compared in one place: lower "
+            "them, or compute() the probabilities"
+        )
+    return Entries(*(np.concatenate(column) for column in zip(*kept, strict=True)))
 
 
-def _count_ties(part: Any, loss: Hamming, limits: Limits, thresholds: Thresholds) -> tuple[NDArray[np.int64], int]:
-    """How many entries of each label are at its threshold, and how many above it are at that of all labels."""
+class Ties(NamedTuple):
+    """How many entries of a block save just as much as a threshold."""
+
+    labels: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    """As much as that of their label."""
+    at_all: int
+    """As much as that of all labels, and more than that of their own."""
+
+
+def _count_ties(part: Any, loss: Hamming, limits: Limits, thresholds: Thresholds) -> Ties:
     assert thresholds.by_label is not None
     _, label, value = _candidates(Probabilities(part), loss, limits, 0.0)[1]
     own = thresholds.by_label[label]
-    at_label = np.bincount(label[value == own], minlength=len(thresholds.by_label))
-    return at_label, int(np.count_nonzero((value == thresholds.all) & (value > own)))
+    labels, counts = np.unique(label[value == own], return_counts=True)
+    return Ties(labels, counts, int(np.count_nonzero((value == thresholds.all) & (value > own))))
+
+
+def _first_come_by_label(
+    ties: list[tuple[NDArray[np.int64], NDArray[np.int64]]], left: NDArray[np.int64]
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The same for each label: which labels, and how many of their ties a block may take."""
+    labels, counts = (np.concatenate(column) for column in zip(*ties, strict=True))
+    order = np.argsort(labels, kind="stable")  # within a label, the first block comes first
+    before = np.cumsum(counts[order]) - counts[order]
+    first = np.flatnonzero(np.diff(labels[order], prepend=-1))
+    sizes = np.diff(np.append(first, len(order)))
+    taken = np.empty_like(counts)
+    taken[order] = np.clip(left[labels[order]] - (before - np.repeat(before[first], sizes)), 0, counts[order])
+    ends = np.cumsum([len(some) for some, _ in ties])[:-1]
+    return list(zip(np.split(labels, ends), np.split(taken, ends), strict=True))
 
 
 def _first_come(ties: NDArray[np.int64], left: Any) -> NDArray[np.int64]:
@@ -158,7 +198,9 @@ def _review(part: Any, share: Share, loss: Hamming, limits: Limits, thresholds: 
     if thresholds.by_label is not None and share.by_label is not None:
         own = thresholds.by_label[found.label]
         ties = np.flatnonzero(found.value == own)
-        ties = ties[among_best(found.label[ties], -ties.astype(np.float64), share.by_label)]
+        allowed = np.zeros(table.n_labels, np.int64)
+        allowed[share.by_label[0]] = share.by_label[1]
+        ties = ties[among_best(found.label[ties], -ties.astype(np.float64), allowed)]
         found = found.some(np.union1d(np.flatnonzero(found.value > own), ties))
     ties = np.flatnonzero(found.value == threshold)[: share.all]
     taken = found.some(np.union1d(np.flatnonzero(found.value > threshold), ties))

@@ -27,6 +27,8 @@ class Around(NamedTuple):
     steps: Steps
     rows: NDArray[np.int64]
     settled: NDArray[np.int64]
+    widest: int
+    """How many probabilities a row stores at most."""
 
 
 def review_instances(
@@ -65,7 +67,8 @@ def _spent(table: ChunkedTable, loss: Loss, limits: Limits, sketch: Sketch) -> t
         return _values(table, loss, [around.rows[core[of_block == k] - first[k]] for k, around in enumerate(found)])
 
     is_all = low == 0.0 and np.isinf(high)
-    return high, found, spend(values, table.layout.n_labels, steps, limits, settled, limits.total - above, is_all)
+    widest = max(around.widest for around in found)
+    return high, found, spend(values, widest, steps, limits, settled, limits.total - above, is_all)
 
 
 def _values(table: ChunkedTable, loss: Loss, rows: list[NDArray[np.int64]]) -> NDArray[np.float64]:
@@ -81,12 +84,13 @@ def _values_of_part(part: Any, rows: NDArray[np.int64], loss: Loss) -> NDArray[n
 
 
 def _around(part: Any, loss: Loss, limits: Limits, low: float, high: float) -> Around:
-    steps, counts = _settled(RiskProfile(Probabilities(part), loss), limits, high)
+    table = Probabilities(part)
+    steps, counts = _settled(RiskProfile(table, loss), limits, high)
     saved = steps.cost - limits.uniform_review
     within = (saved > low) & (saved <= high)
     around = Steps(steps.row[within], steps.cost[within], steps.size[within])
     rows = np.unique(around.row)
-    return Around(around, rows, counts[rows])
+    return Around(around, rows, counts[rows], table.widest)
 
 
 def _settled(profile: RiskProfile, limits: Limits, high: float) -> tuple[Steps, NDArray[np.int64]]:

@@ -231,13 +231,15 @@ def _best_gap(p, penalty, floor, concave, heads, tails, fade_out, terms, zeros, 
             )
             if a >= 0:
                 best_k, best_a = k, a
-    best_k = _first_start(best_a, level + penalty[best_a], zeros, heads, tails, fade_out, terms, ends, penalty[best_a])
-    return best, best_k, best_a
+    value, best_k = _first_start(
+        best_a, level + penalty[best_a], zeros, heads, tails, fade_out, terms, ends, penalty[best_a]
+    )
+    return value - penalty[best_a], best_k, best_a  # of this answer, whatever else was looked at
 
 
 @kernel
 def _first_start(a, level, zeros, heads, tails, fade_out, terms, ends, penalty):
-    """The least k whose value with a abstentions is the best there is: equal ones are told apart as in the profile.
+    """The best value with a abstentions, and the least k that has it: equal ones are told apart as in the profile.
 
     Values below the level are none of the best; the ends of a row and what bounds its inside tell where those are.
     """
@@ -249,7 +251,7 @@ def _first_start(a, level, zeros, heads, tails, fade_out, terms, ends, penalty):
             value, _ = _value_and_slope(heads, k, tails, k + a, fade_out, terms[k])
             if value > best + SLACK:
                 best, best_k = value, k
-    return best_k
+    return best, best_k
 
 
 @kernel

@@ -29,7 +29,13 @@ def _table() -> list[dict[str, Any]]:
 
 def longest_reach() -> int:
     """The largest x for which there is a rule."""
-    return int(_table()[-1]["reach"])
+    return int(reaches()[-1])
+
+
+@cache
+def reaches() -> NDArray[np.int64]:
+    """How far each rule reaches."""
+    return np.array([rule["reach"] for rule in _table()], np.int64)
 
 
 @cache
