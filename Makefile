@@ -2,12 +2,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 ACTIVE := .venv/.installed
 
-.PHONY: help browser demo test lint format bench study experiments rules clean
+.PHONY: help browser java demo test lint format bench scale study experiments rules clean
 help:
 	@echo "make demo    a first look: learn, decide, and see what silence buys"
 	@echo "make test    all tests and doctests"
 	@echo "make lint    style, types and layers"
 	@echo "make bench   measure speed and memory, write docs/performance.md"
+	@echo "make scale   measure streams, many labels and clusters, write docs/scale.md (half an hour)"
 	@echo "make study   compare learners and calibrations on published data, write docs/learners.md"
 	@echo "make experiments   repeat the papers' experiments on published data, write docs/experiments.md (two hours)"
 	@echo "make rules   compute the quadrature rules anew (about half an hour)"
@@ -25,11 +26,17 @@ browser:
 	|| (apt-get update && apt-get install -y chromium) \
 	|| echo "no Chromium here: the tests of the report's page will be skipped"
 
+# Spark runs on Java; without it the tests of Spark are skipped.
+java:
+	@command -v java \
+	|| (apt-get update && apt-get install -y openjdk-17-jre-headless) \
+	|| echo "no Java here: the tests of Spark will be skipped"
+
 demo: $(ACTIVE)
 	$(BIN)/abstain demo
 
-test: $(ACTIVE) browser
-	$(BIN)/python -m pytest --numprocesses 2
+test: $(ACTIVE) browser java
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
 
 lint: $(ACTIVE)
 	$(BIN)/ruff check
@@ -43,6 +50,9 @@ format: $(ACTIVE)
 
 bench: $(ACTIVE)
 	$(BIN)/python -m benchmarks
+
+scale: $(ACTIVE)
+	$(BIN)/python -m benchmarks.scale
 
 study: $(ACTIVE)
 	$(BIN)/python -m benchmarks.study

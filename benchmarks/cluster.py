@@ -11,9 +11,9 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import abstain
+from abstain.losses import as_loss
 from abstain.penalties import as_penalty
-from abstain.streams import Job, decide_files
-from abstain.streams.cluster import decide_on_cluster
+from abstain.streams import Job, decide_files, decide_on_cluster
 from benchmarks.measure import Row, peak_mib, reset_peak, scratch, seconds, threads
 from benchmarks.streams import write_scores
 
@@ -23,37 +23,32 @@ CASES = {"hamming": 0.1, "f1": 0.003}
 
 def scaling() -> Iterator[Row]:
     with scratch() as folder:
+        (folder / "scores").mkdir()
         for k in range(8):
-            (folder / "scores").mkdir(exist_ok=True)
             write_scores(folder / "scores" / f"part{k}.parquet", 250_000, 100)
-        taken = {loss: [_files(folder, loss, n) for n in SIZES] for loss in CASES}
-        for loss, times in taken.items():
+        for loss in CASES:
+            times = [_files(folder, loss, n) for n in SIZES]
             with threads(1):
                 alone = seconds(lambda loss=loss: decide_files(folder / "scores", folder / "here/", _job(loss)), 1)
             yield _row(f"`--cluster`, 2000000 × 100 in 8 Parquet files, {loss}", times, alone)
     x = da.map_blocks(_noise, chunks=((50_000,) * 40, (100,)), dtype=np.float32, meta=np.empty((0, 0), np.float32))
+    blocks = [_probabilities(k, 50_000, 100) for k in range(4)]
     for loss in CASES:
         times, peaks = zip(*(_arrays(x, loss, n) for n in SIZES), strict=True)
         with threads(1):
-            blocks = [
-                _noise(block_info={None: {"chunk-location": (k,), "chunk-shape": (50_000, 100)}}) for k in range(4)
-            ]
-            alone = 10 * seconds(lambda loss=loss, blocks=blocks: [_decided(block, loss) for block in blocks])
+            alone = 10 * seconds(lambda loss=loss: [_decided(block, loss) for block in blocks])
         yield _row(f"a lazy array, 2000000 × 100 in 40 blocks, {loss}", times, alone)
-        yield Row(
-            "the same: memory of a worker beyond that at its start", f"{max(peaks):.0f} MiB, for blocks of 19 MiB"
-        )
+        yield Row("the same: memory of a worker beyond its start", f"{max(peaks):.0f} MiB, for blocks of 19 MiB")
 
 
 def _row(what: str, times: Any, alone: float) -> Row:
     one, two = times
-    return Row(
-        what, f"{one:.1f} s with 1 worker, {two:.1f} s with 2: {one / two:.2f} × (no cluster, one core: {alone:.1f} s)"
-    )
+    found = f"{one:.1f} s with 1 worker, {two:.1f} s with 2: {one / two:.2f} ×"
+    return Row(what, f"{found} (no cluster, one core: {alone:.1f} s)")
 
 
 def _job(loss: str) -> Job:
-    return Job(abstain.losses.as_loss(loss), as_penalty(CASES[loss]))
+    return Job(as_loss(loss), as_penalty(CASES[loss]))
 
 
 @contextmanager
@@ -61,10 +56,13 @@ def _workers(n: int) -> Iterator[Client]:
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with LocalCluster(n, host="127.0.0.1", **options) as cluster, Client(cluster) as client:
         client.wait_for_workers(n)
-        client.run(
-            lambda: [abstain.decide(np.full((2, 100), 0.4, np.float32), loss, 0.1) for loss in CASES]
-        )  # compiled
+        client.run(_compile)
         yield client
+
+
+def _compile() -> None:
+    for loss in CASES:
+        _decided(_probabilities(0, 10, 100), loss)
 
 
 def _files(folder: Path, loss: str, n_workers: int) -> float:
@@ -93,8 +91,11 @@ def _decided(block: np.ndarray, loss: str) -> int:
 
 
 def _noise(block_info: Any = None) -> np.ndarray:
-    """Probabilities from nowhere, quickly: a few are drawn, and repeated."""
     where = block_info[None]
-    n, m = where["chunk-shape"]
-    few = np.random.default_rng(where["chunk-location"][0]).beta(0.3, 1.2, (1_000, m)).astype(np.float32)
+    return _probabilities(where["chunk-location"][0], *where["chunk-shape"])
+
+
+def _probabilities(seed: int, n: int, m: int) -> np.ndarray:
+    """Mostly certain ones, quickly: a few are drawn, and repeated."""
+    few = np.random.default_rng(seed).beta(0.3, 1.2, (1_000, m)).astype(np.float32)
     return np.tile(few, (-(-n // len(few)), 1))[:n]

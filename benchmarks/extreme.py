@@ -1,8 +1,8 @@
 """A million rows of 670 000 labels with a hundred stored entries each, and xcolumns beside us on its own ground.
 
-xcolumns' weighted prediction per instance answers 1 where a_j·p + b_j ≥ 0; with a = fn + fp and b = −fp that is the best
-complete answer for the Hamming loss with these costs. ``python -m benchmarks.extreme FILE`` is the process in which we
-are measured.
+xcolumns' weighted prediction per instance answers 1 where a_j·p + b_j ≥ 0; with a = fn + fp and b = −fp that is the
+best complete answer for the Hamming loss with these costs. ``python -m benchmarks.extreme FILE`` is the process in
+which we are measured.
 """
 
 import json
@@ -17,8 +17,8 @@ from scipy import sparse
 
 import abstain
 from abstain.metrics import generalized_loss
-from benchmarks.measure import Row, at_most, in_fresh_process, peak_mib, python_with, reset_peak, resident_mib, scratch
-from benchmarks.measure import usage_of as used_by
+from benchmarks import measure
+from benchmarks.measure import Row, at_most, in_fresh_process, peak_mib, reset_peak, resident_mib, scratch
 from benchmarks.streams import ABSTAIN, sparse_scores
 
 N, M, STORED = 1_000_000, 670_000, 100
@@ -53,7 +53,7 @@ def speed() -> Iterator[Row]:
         ours, one = (
             json.loads(in_fresh_process("-m", "benchmarks.extreme", str(file), n_threads=n)) for n in (None, 1)
         )
-        theirs = json.loads(in_fresh_process(THEIRS, str(file), python=python_with("xcolumns==0.0.2")))
+        theirs = json.loads(in_fresh_process(THEIRS, str(file), python=measure.python_with("xcolumns==0.0.2")))
         copying, entries = ours["copying"]["seconds"], ours["entries_mib"]
         for name in (hamming.__doc__, weighted.__doc__):
             taken, alone = ours[name]["seconds"], one[name]["seconds"]
@@ -70,10 +70,8 @@ def speed() -> Iterator[Row]:
             yield Row(f"memory beyond the input: {what.__doc__}", found)
         differ = abs(theirs["ones"] - ours["ones"])
         told = f"xcolumns ({theirs['seconds']:.2f} s; {ours['ones']} ones, {differ} fewer or more)"
-        yield at_most(
-            "weighted prediction, one core each", one[weighted.__doc__]["seconds"] / theirs["seconds"], told, 1.0
-        )
-        taken = ours[weighted.__doc__]["seconds"]
+        taken, alone = ours[weighted.__doc__]["seconds"], one[weighted.__doc__]["seconds"]
+        yield at_most("weighted prediction, one core each", alone / theirs["seconds"], told, 1.0)
         yield at_most("the same, all our cores", taken / theirs["seconds"], "xcolumns, which uses one", 1.0)
 
 
@@ -83,7 +81,7 @@ def command_line() -> Iterator[Row]:
         sparse.save_npz(folder / "scores.npz", sparse_scores(N, M, STORED), compressed=False)
         for loss, penalty in (("hamming", 0.1), ("f1", F1_COST)):
             command = [*ABSTAIN, "decide", str(folder / "scores.npz"), "--loss", loss, "--penalty", str(penalty)]
-            used = used_by([*command, "-o", str(folder / "answers.npz"), "--quiet"])
+            used = measure.usage_of([*command, "-o", str(folder / "answers.npz"), "--quiet"])
             yield Row(f"`abstain decide`, {loss}, npz to npz", f"{used.wall:.0f} s, {used.peak_mib:.0f} MiB at most")
 
 

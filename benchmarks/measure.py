@@ -1,5 +1,6 @@
 """Timing and memory, and what the tables of measurements are made of."""
 
+import json
 import os
 import re
 import subprocess
@@ -114,13 +115,18 @@ class Usage(NamedTuple):
     peak_mib: float
 
 
+# A process is said to have been as large as the one that started it, so that must be small.
+LAUNCHER = """
+import json, os, subprocess, sys, time
+start = time.perf_counter()
+process = subprocess.Popen(sys.argv[1:])
+_, status, used = os.wait4(process.pid, 0)
+taken = time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+print(json.dumps(taken))
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
 def usage_of(command: Sequence[str], n_threads: int | None = None) -> Usage:
-    """Run a command to its end, perhaps on so many threads of ours."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, env=os.environ | _limited(n_threads))
-    _, status, used = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return Usage(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    """Run a command that prints nothing to its end, perhaps on so many threads of ours."""
+    return Usage(*json.loads(in_fresh_process(LAUNCHER, *command, n_threads=n_threads)))

@@ -53,6 +53,8 @@ def write(file: Path, intro: str, sections: Sequence[Section], wanted: Sequence[
     kept = {part.partition("\n")[0]: f"## {part}" for part in known.split("\n## ")[1:]}
     parts = []
     for section in sections:
-        is_wanted = any(section.title.lower().startswith(name.lower()) for name in wanted)
-        parts.append(kept[section.title] if section.title in kept and not is_wanted else section.measure())
+        if not wanted or any(section.title.lower().startswith(name.lower()) for name in wanted):
+            parts.append(section.measure())
+        elif section.title in kept:
+            parts.append(kept[section.title])
     file.write_text("\n".join([intro, *(f"{part.rstrip()}\n" for part in parts)]))

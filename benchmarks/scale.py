@@ -12,9 +12,10 @@ from benchmarks.page import DOCS, Section, machine, write
 SECTIONS = [
     Section(
         "Streams beside pyarrow",
-        "`abstain decide` from Parquet to Parquet, start-up included, against pyarrow alone, which reads the same file and "
-        "writes it again, a row group at a time; best of five each, in turn. Answers take less room than probabilities, so "
-        "a second, harder reference reads the probabilities, and reads and writes answers that are there already.",
+        "`abstain decide` from Parquet to Parquet, start-up included, against pyarrow alone, which reads the same file "
+        "and writes it again, a row group at a time; best of three each, in turn. Answers take less room than "
+        "probabilities, so a second, harder reference reads the probabilities, and reads and writes answers that are "
+        "there already.",
         streams.throughput(),
     ),
     Section(
@@ -34,21 +35,21 @@ SECTIONS = [
     ),
     Section(
         "Growth with the density",
-        "Sparse tables of 10 000 labels in memory, one core, five million stored entries each: what is not stored costs "
-        "nothing.",
+        "Sparse tables of 10 000 labels in memory, one core, five million stored entries each: what is not stored "
+        "costs nothing.",
         growth.with_density(),
     ),
     Section(
         "Many labels",
-        "1 000 000 rows × 670 000 labels with 100 stored entries each, float32, in memory. xcolumns 0.0.2 is beside us on "
-        "its own ground, weighted prediction per instance, which is the complete answer for errors priced by label.",
+        "1 000 000 rows × 670 000 labels with 100 stored entries each, float32, in memory. xcolumns 0.0.2 is beside us "
+        "on its own ground, weighted prediction per instance, which is the complete answer for errors priced by label.",
         extreme.speed(),
     ),
     Section("Many labels, from file to file", "The same table in an npz file of scipy's.", extreme.command_line()),
     Section(
         "Dask workers",
-        "Workers are processes with one thread on this machine, the scheduler and the client beside them on the same two "
-        "cores; the cluster stands before the clock starts.",
+        "Workers are processes with one thread on this machine, the scheduler and the client beside them on the same "
+        "two cores; the cluster stands before the clock starts.",
         cluster.scaling(),
     ),
     Section(

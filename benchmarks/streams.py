@@ -56,7 +56,7 @@ def throughput() -> Iterator[Row]:
             both = {"ours": decide, "theirs": [sys.executable, "-c", COPY, str(scores), str(copied)]}
             both["harder"] = [sys.executable, "-c", COPY_ANSWERS, str(scores), str(copied), str(answers)]
             taken: dict[str, list[float]] = {who: [] for who in both}
-            for _ in range(5):  # in turn, so that a slow minute of the machine hits all of them
+            for _ in range(3):  # in turn, so that a slow minute of the machine hits all of them
                 for who, command in both.items():
                     taken[who].append(usage_of(command).wall)
             ours, theirs, harder = (min(taken[who]) for who in both)

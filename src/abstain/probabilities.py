@@ -129,7 +129,9 @@ class Probabilities:
         indptr = self.matrix.indptr
         first = 0
         while first < self.n_rows:
-            last = max(first + 1, int(np.searchsorted(indptr, int(indptr[first]) + entries, side="right")) - 1)
+            # Of the type of indptr, or all of that would be converted.
+            end = indptr.dtype.type(min(int(indptr[first]) + entries, int(indptr[-1])))
+            last = max(first + 1, int(np.searchsorted(indptr, end, side="right")) - 1)
             yield Stretch(slice(first, last), slice(int(indptr[first]), int(indptr[last])), self.matrix)
             first = last
 

@@ -102,7 +102,9 @@ class ArrayPart(Part):
             last = int(np.searchsorted(indptr[: first + ENTRIES], start + ENTRIES, side="right")) - 1
             last = min(max(first + 1, last), self.n_rows)
             stored = slice(start, int(indptr[last]))
-            parts = np.array(data[stored]), np.array(indices[stored]), indptr[first : last + 1] - start
+            narrow = np.int32 if max(stored.stop - start, self._width) <= np.iinfo(np.int32).max else np.int64
+            begins = (indptr[first : last + 1] - start).astype(narrow)
+            parts = np.array(data[stored]), indices[stored].astype(narrow), begins
             yield slice(first, last), sparse.csr_array(parts, (last - first, self._width))
             arrays.let_go()
             first = last

@@ -80,7 +80,7 @@ class NpzSink(Sink):
             arrays = {"format": b"csr", "_is_array": True, "shape": (self.n_rows, len(self.layout.labels))}
         if self.layout.has_names:
             arrays["label_names"] = np.array(self.layout.labels, np.str_)
-        with zipfile.ZipFile(self.target, "w", zipfile.ZIP_DEFLATED) as archive:
+        with zipfile.ZipFile(self.target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             for name, column in columns.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
                     column.copy_to(entry)
