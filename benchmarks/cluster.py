@@ -29,7 +29,7 @@ def scaling() -> Iterator[Row]:
         for loss in CASES:
             times = [_files(folder, loss, n) for n in SIZES]
             with threads(1):
-                alone = seconds(lambda loss=loss: decide_files(folder / "scores", folder / "here/", _job(loss)), 1)
+                alone = seconds(lambda loss=loss: decide_files(folder / "scores", f"{folder}/here/", _job(loss)), 1)
             yield _row(f"`--cluster`, 2000000 × 100 in 8 Parquet files, {loss}", times, alone)
     x = da.map_blocks(_noise, chunks=((50_000,) * 40, (100,)), dtype=np.float32, meta=np.empty((0, 0), np.float32))
     blocks = [_probabilities(k, 50_000, 100) for k in range(4)]
@@ -68,7 +68,7 @@ def _compile() -> None:
 def _files(folder: Path, loss: str, n_workers: int) -> float:
     with _workers(n_workers) as client:
         start = time.perf_counter()
-        decide_on_cluster(client.scheduler.address, folder / "scores", folder / f"{loss}-{n_workers}/", _job(loss))
+        decide_on_cluster(client.scheduler.address, folder / "scores", f"{folder}/{loss}-{n_workers}/", _job(loss))
         return time.perf_counter() - start
 
 

@@ -1,5 +1,7 @@
 """Spark on this machine: what deciding adds to a pass of the same columns through Arrow."""
 
+import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,9 +13,11 @@ from benchmarks.streams import write_scores
 
 
 def speed() -> Iterator[Row]:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", "4g")

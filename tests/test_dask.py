@@ -352,6 +352,27 @@ def test_budgets_of_thin_tables_are_the_same(loss):
         )
 
 
+@pytest.mark.parametrize("loss", ["f1", "rank", "subset"])
+@pytest.mark.parametrize("spare", [6, 30, 70])
+def test_ties_are_counted_where_there_are_many(loss, spare, monkeypatch):
+    module = "abstain.budget.chunked_instances"
+    p = np.random.default_rng(6).choice([0.1, 0.3, 0.45], (400, 3))
+    x = da.from_array(p, chunks=((150, 0, 1, 249), 3))
+    monkeypatch.setattr(f"{module}.SPARE", spare)
+    monkeypatch.setattr("abstain.budget.instances.CORE", (2 * spare) ** 2)
+    for limits in ({"count": 77}, {"count": 300, "per_instance": 2}, {"count": 500, "review": 0.01}):
+        found = []
+        for collected in (10**9, 0):
+            monkeypatch.setattr(f"{module}.COLLECTED", collected)
+            found.append(abstain.budget.solve(x, loss=loss, **limits))
+        first, second = found
+        assert (float(first.price), first.gap) == (float(second.price), second.gap)
+        np.testing.assert_array_equal(first.prediction.codes.compute(), second.prediction.codes.compute())
+        local = abstain.budget.solve(p, loss=loss, **limits)
+        assert second.count.compute() <= limits["count"]
+        assert second.bill.compute().total <= local.bill.total + second.gap + 1e-9
+
+
 def test_budgets_that_end_far_from_the_beginning():
     """Only what lies around the margin is collected."""
     p = np.random.default_rng(4).beta(0.3, 1.0, (3000, 10))
