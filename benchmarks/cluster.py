@@ -54,7 +54,7 @@ def _job(loss: str) -> Job:
 @contextmanager
 def _workers(n: int) -> Iterator[Client]:
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with LocalCluster(n, host="127.0.0.1", **options) as cluster, Client(cluster) as client:
+    with LocalCluster(n_workers=n, host="127.0.0.1", **options) as cluster, Client(cluster) as client:
         client.wait_for_workers(n)
         client.run(_compile)
         yield client

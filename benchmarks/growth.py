@@ -61,6 +61,8 @@ def prediction() -> Iterator[Row]:
 
 
 def _hours(core_seconds: float) -> str:
+    if core_seconds < 36_000:
+        return f"{core_seconds / 60:,.0f} core minutes"
     hours = core_seconds / 3600
     return f"{hours:,.0f} core hours: {hours / 100:,.1f} h on 100 cores, {60 * hours / 1000:,.0f} min on 1 000"
 

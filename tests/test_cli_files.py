@@ -166,6 +166,15 @@ def test_bad_values_are_counted(how, message):
     assert not Path("none.parquet").exists()
 
 
+def test_rows_are_not_skipped_where_nobody_would_miss_them():
+    np.save("p.npy", P)
+    pd.DataFrame({"id": IDS, "label": "sky", "probability": P[:, 0]}).to_csv("long.csv", index=False)
+    for arguments in (["p.npy", "-o", "q.npy"], ["long.csv", "-o", "q.csv"], ["long.csv"], ["long.csv", "-o", "out/"]):
+        result = run("decide", *arguments, "--on-error", "skip", code=1)
+        assert result.output.startswith("Error: bad rows cannot be skipped: ")
+    run("decide", "long.csv", "-o", "q.npz", "--on-error", "skip")
+
+
 # Pipes and terminals
 
 

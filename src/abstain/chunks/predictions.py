@@ -45,7 +45,8 @@ class _ChunkedPartial(Chunked):
     def to_frame(self, label_names: Sequence[Hashable] | None = None) -> Any:
         """A Dask data frame with a column per label, ``<NA>`` where abstained.
 
-        It has the index and the divisions of the frame of probabilities; for an array the rows are numbered.
+        It has the index and the divisions of the frame of probabilities; of an array the rows are numbered, in each
+        block anew where Dask does not know how many rows there are.
         """
         try:
             import dask.dataframe as dd

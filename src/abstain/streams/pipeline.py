@@ -77,12 +77,11 @@ class Job:
         """What the output looks like."""
         return Layout.of(sources, is_ranking=self.loss.gives_rankings, numbered=self.on_error == "skip")
 
-    def require_keepable(self, output: Path, sources: Sources) -> None:
-        """Raise `InvalidDataset` if rows that are skipped would not be missed in such an output."""
-        kind = kind_of(output)
+    def require_keepable(self, kind: str, sources: Sources) -> None:
+        """Raise `InvalidDataset` if rows that are skipped would not be missed in an output of this kind."""
         if self.on_error == "skip" and (kind == ".npy" or (sources.is_sparse and kind != ".npz")):
-            why = "has no names of rows" if kind == ".npy" else "answers 0 for rows that are not listed"
-            raise InvalidDataset(f"{output}: {why}, so that none can be skipped; write npz, or leave bad labels open")
+            why = "an npy file does not name its rows" if kind == ".npy" else "what a long table does not list is 0"
+            raise InvalidDataset(f"bad rows cannot be skipped: {why}; write npz, or leave bad labels open")
 
     def decide(self, table: Table) -> Prediction:
         """The decision on a block of rows."""
@@ -174,20 +173,20 @@ def decide_files(
     to_folder = not to_stdout and (Path(output).is_dir() or os.fspath(output).endswith(("/", os.sep)))
     if resume and (not to_folder or decider is not None or queue is not None):
         raise ValueError("resume: needs an output folder, and no queue or budget, which are made of all files at once")
-    outputs = {Path(output): sources}
-    if to_folder:
-        outputs = _in_folder(sources, Path(output))
-    elif to_stdout:
-        kind = sources.file.kind if output_format is None else output_format
-        output_format = "arrows" if kind in (".arrow", ".arrows", ".feather", ".ipc") else output_format or "csv"
+    outputs: dict[Path, Sources] = {}
+    if to_stdout:
+        is_arrow = sources.file.kind in (".arrow", ".arrows", ".feather", ".ipc")
+        output_format = output_format or ("arrows" if is_arrow else "csv")
+        job.require_keepable(f".{output_format}", sources)
+    else:
+        outputs = _in_folder(sources, Path(output)) if to_folder else {Path(output): sources}
+    for file in outputs:
+        require_place(file, sources)
+        job.require_keepable(kind_of(file), sources)
     run = _Run(job, sources, decider, progress)
     with ExitStack() as stack:
-        if not to_stdout:
-            for file in outputs:
-                require_place(file, sources)
-                job.require_keepable(file, sources)
         if queue is not None:
-            require_place(Path(queue), sources, set() if to_stdout else set(outputs))
+            require_place(Path(queue), sources, outputs)
             run.queue = stack.enter_context(_open_queue(queue, job.layout(sources)))
         if progress is not None:
             progress.start(sources.n_rows_estimated)
@@ -210,7 +209,7 @@ def decide_file(
     """
     sources = job.open(file, row_groups=row_groups)
     require_place(Path(output), sources)
-    job.require_keepable(Path(output), sources)
+    job.require_keepable(kind_of(Path(output)), sources)
     return _Run(job, sources, None, None).write_or_keep(sources, Path(output), resume, row_groups)
 
 

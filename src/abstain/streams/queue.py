@@ -25,7 +25,7 @@ from abstain.streams.batches import Batch
 from abstain.streams.repair import find_bad
 from abstain.streams.sinks import open_table
 
-RUN = 1 << 21  # entries sorted in memory
+RUN = 1 << 20  # entries sorted in memory
 CHUNK = 1 << 13  # entries of each run that are in memory while runs are merged
 WRITTEN = 1 << 18  # entries written at a time
 
