@@ -53,7 +53,7 @@ def _job(loss: str) -> Job:
 
 @contextmanager
 def _workers(n: int) -> Iterator[Client]:
-    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(n_workers=n, host="127.0.0.1", **options) as cluster, Client(cluster) as client:
         client.wait_for_workers(n)
         client.run(_compile)

@@ -49,8 +49,8 @@ def prediction() -> Iterator[Row]:
     """Core hours for a thousand million rows of ten thousand labels, from what as wide a file takes here."""
     n, m = LARGE
     for loss in LOSSES:
-        few, many = (_streamed(rows, m, loss, n_threads=1) for rows in (1_000, 5_000))
-        per_row = (many.cpu - few.cpu) / 4_000  # what starting takes is in both
+        few, many = (_streamed(rows, m, loss, n_threads=1) for rows in (2_000, 20_000))
+        per_row = (many.cpu - few.cpu) / 18_000  # what starting takes is in both
         yield Row(f"{loss}, dense, 10^9 × 10^4 (40 TB of float32)", _hours(per_row * n))
     stored = 100
     with threads(1):

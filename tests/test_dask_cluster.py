@@ -29,7 +29,7 @@ LABELS = list("abcdef")
 
 @pytest.fixture(scope="module")
 def cluster():
-    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "memory_limit": "1GiB"}
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0", "memory_limit": "1GiB"}
     with LocalCluster(n_workers=2, host="127.0.0.1", **options) as workers:
         yield workers
 

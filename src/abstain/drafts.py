@@ -26,7 +26,8 @@ def replacing(file: Path) -> Iterator[IO[bytes]]:
             os.fsync(target.fileno())
         draft.replace(file)
     except OSError as reason:
-        reason.filename = reason.filename or str(file)
+        if reason.errno is not None and reason.filename is None:
+            reason.filename = str(file)
         raise
     finally:
         draft.unlink(missing_ok=True)

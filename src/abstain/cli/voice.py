@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
@@ -79,7 +79,9 @@ class Progress:
         self._bar = tqdm(desc=self.what, total=n_rows, unit=" rows", unit_scale=True, dynamic_ncols=True, leave=False)
 
     def advance(self, n_rows: int) -> None:
-        """So many more rows are done."""
+        """So many more rows are done; a moment to end if that was asked for."""
+        if _Ending.asked is not None:
+            raise _Ending.asked
         if self._bar is not None:
             self._bar.update(n_rows)
 
@@ -108,7 +110,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
-            with _ending_in_order():
+            with _Ending():
                 return super().invoke(ctx)
         except BrokenPipeError:
             # What is still buffered goes nowhere, and at exit nobody complains of that.
@@ -123,21 +125,32 @@ class Commands(click.Group):
             raise click.ClickException(str(reason) or type(reason).__name__) from reason
 
 
-@contextmanager
-def _ending_in_order() -> Iterator[None]:
-    """Who is asked to end tidies up first."""
+class _Ending:
+    """Who is asked to end tidies up first.
 
-    def end(number: int, _: object) -> None:
-        raise SystemExit(128 + number)
+    What a signal raises is lost if it comes while Python calls back something that may not fail, so it is kept.
+    """
 
-    signals = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-    is_main = threading.current_thread() is threading.main_thread()
-    before = {number: signal.signal(number, end) for number in signals} if is_main else {}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
+    asked: ClassVar[BaseException | None] = None
+    kinds: ClassVar[dict[str, type[BaseException]]] = {
+        "SIGINT": KeyboardInterrupt,
+        "SIGTERM": SystemExit,
+        "SIGHUP": SystemExit,
+    }
+
+    def __enter__(self) -> None:
+        is_main = threading.current_thread() is threading.main_thread()
+        known = [getattr(signal, name) for name in self.kinds if is_main and hasattr(signal, name)]
+        self._before = {number: signal.signal(number, self._end) for number in known}
+
+    def __exit__(self, *_: object) -> None:
+        _Ending.asked = None
+        for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    def _end(self, number: int, _: object) -> None:
+        _Ending.asked = self.kinds[signal.Signals(number).name](128 + number)
+        raise _Ending.asked
 
 
 def _in_words(reason: OSError) -> str:

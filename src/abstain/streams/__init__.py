@@ -4,20 +4,15 @@ batches, readers → parts (wide, long, arrays) → sources → pipeline → lay
 and cluster, which has the same done by the workers of a Dask cluster.
 """
 
-from abstain.streams.batches import Batch
 from abstain.streams.budgets import Settlement, budget_files
 from abstain.streams.cluster import decide_on_cluster
-from abstain.streams.layout import Layout
 from abstain.streams.pipeline import Job, decide_file, decide_files
 from abstain.streams.scores import Scores, evaluate_files, open_beside
-from abstain.streams.sinks import open_sink
 from abstain.streams.sources import Sources, open_sources
 from abstain.streams.summary import Summary
 
 __all__ = [
-    "Batch",
     "Job",
-    "Layout",
     "Scores",
     "Settlement",
     "Sources",
@@ -28,6 +23,5 @@ __all__ = [
     "decide_on_cluster",
     "evaluate_files",
     "open_beside",
-    "open_sink",
     "open_sources",
 ]
