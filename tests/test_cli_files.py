@@ -159,10 +159,8 @@ def test_bad_values_are_counted(how, message):
     kept = read_table("q.parquet")
     assert ("r7" in list(kept.index)) == (how == "abstain")
     result = run("decide", "bad.parquet", "-o", "none.parquet", code=1)
-    assert (
-        result.output
-        == "Error: bad.parquet: row 7 (id 'r7'), column 1 (label 'sea') is nan; a probability is a number from 0 to 1\n"
-    )
+    bad = "bad.parquet: row 7 (id 'r7'), column 1 (label 'sea') is nan; a probability is a number from 0 to 1"
+    assert result.output == f"Error: {bad} (--on-error skip or abstain goes on without it)\n"
     assert not Path("none.parquet").exists()
 
 
@@ -173,6 +171,16 @@ def test_rows_are_not_skipped_where_nobody_would_miss_them():
         result = run("decide", *arguments, "--on-error", "skip", code=1)
         assert result.output.startswith("Error: bad rows cannot be skipped: ")
     run("decide", "long.csv", "-o", "q.npz", "--on-error", "skip")
+
+
+def test_an_index_that_pandas_only_describes():
+    frame = pd.DataFrame(P, columns=NAMES, index=pd.RangeIndex(500, 600, 2, name="doc"))
+    frame.to_parquet("p.parquet", row_group_size=20)
+    for chosen in ([], ["--id-column", "doc"]):
+        run("decide", "p.parquet", "-o", "q.csv", "--queue", "r.csv", *chosen)
+        assert pd.read_csv("q.csv", index_col="doc").index.tolist() == list(range(500, 600, 2))
+        assert set(pd.read_csv("r.csv")["id"]) <= set(range(500, 600, 2))
+    assert list(read_table("p.parquet").index) == list(range(500, 600, 2))
 
 
 # Pipes and terminals
@@ -360,7 +368,7 @@ def test_exit_codes_are_documented():
         (["decide", "p.csv", "--loss", "fbeta:-1"], 2, "beta is -1"),
         (["decide", "p.csv", "--loss", "hamming:mist=2"], 2, "'mist=2' is not missed=… or wrong=…"),
         (["decide", "p.csv", "--penalty", "-1"], 2, "-1"),
-        (["decide", "p.csv", "--penalty", "cheap"], 2, "'cheap' is none; expected 0.1, linear:0.1"),
+        (["decide", "p.csv", "--penalty", "cheap"], 2, "'cheap' is not a penalty; expected 0.1, linear:0.1"),
         (["decide", "p.csv", "--penalty", "nan"], 2, "nan"),
         (["decide", "p.csv", "-o", "q.xlsx"], 1, "q.xlsx: unknown kind of file"),
         (["decide", "p.csv", "-o", "nowhere/q.csv"], 1, "nowhere/q.csv: there is no folder 'nowhere'"),

@@ -221,6 +221,16 @@ def test_the_command_line(cluster, scores, decided, tmp_path):
         assert pq.read_table(tmp_path / name) == pq.read_table(decided[0] / name)
 
 
+def test_all_workers_die(scores, tmp_path):
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(n_workers=1, host="127.0.0.1", **options) as one, Client(one) as client:
+        (worker,) = client.scheduler_info()["workers"]
+        watching = Watching()
+        watching.start = lambda n_rows: client.retire_workers([worker])
+        with pytest.raises(ConnectionError, match=r"all workers of the Dask cluster at .* have died; with new"):
+            decide_on_cluster(one.scheduler_address, scores, tmp_path, JOB, progress=watching, patience=2)
+
+
 def test_no_cluster(scores, tmp_path):
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))

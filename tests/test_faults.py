@@ -19,6 +19,7 @@ import abstain
 from abstain.tables import Table, read_table, write_table
 
 ABSTAIN = [sys.executable, "-m", "abstain"]
+HINT = " (--on-error skip or abstain goes on without it)\n"
 KINDS = (".parquet", ".csv", ".csv.gz", ".arrow", ".arrows", ".npy", ".npz")
 P = np.random.default_rng(0).random((200_000, 20), np.float32)
 
@@ -239,7 +240,7 @@ def test_a_bad_value_far_down(tmp_path):
     values.flush()
     done = subprocess.run([*ABSTAIN, "decide", "p.npy", "-o", "q.npy"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stderr == f"Error: p.npy: row {row}, column 1 is 7; a probability is a number from 0 to 1\n"
+    assert done.stderr == f"Error: p.npy: row {row}, column 1 is 7; a probability is a number from 0 to 1" + HINT
     assert seen(tmp_path) == ["p.npy"]
     command = [*ABSTAIN, "decide", "p.npy", "-o", "q.npy", "--on-error", "abstain"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.alignment import aligned_blocks, require_same_table
-from abstain.errors import InvalidLoss
+from abstain.chunks import is_chunked
+from abstain.errors import InvalidLoss, InvalidProbabilities
 from abstain.losses import LossLike, as_loss
 from abstain.matrix import Axes
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
@@ -96,6 +97,8 @@ def review_queue(probabilities: Any, prediction: Any, loss: LossLike = "hamming"
       row 0, label 1: p = 0.55, saves 0.45
       row 1, label 0: p = 0.3, saves 0.3
     """
+    if is_chunked(probabilities, prediction):
+        raise InvalidProbabilities("a queue is in one place: compute() the probabilities and the prediction before")
     chosen, table = as_loss(loss), Probabilities(probabilities)
     kind = PartialRanking if chosen.gives_rankings else PartialPrediction
     if isinstance(prediction, PartialPrediction | PartialRanking) and not isinstance(prediction, kind):

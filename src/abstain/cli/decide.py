@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import click
 
 from abstain.cli import options
 from abstain.cli.voice import Voice, plural, voiced
+from abstain.errors import InvalidProbabilities
 from abstain.losses import Loss
 from abstain.penalties import Penalty
 
@@ -67,7 +69,7 @@ def decide(
 
     \b
     Examples:
-      abstain decide p.parquet --loss f1 --penalty concave:0.3 -o q.parquet
+      abstain decide p.parquet --loss f1 --penalty concave:0.01 -o q.parquet
       abstain decide p.csv --penalty 0.2 -o q.csv --queue review.csv
       abstain decide p.csv --loss hamming:missed=5,wrong=1 --labels sky,sea
       abstain decide scores/ -o partial/ --resume
@@ -92,12 +94,22 @@ def decide(
     job = Job(
         loss, options.penalty_of(penalty, sources.label_names, sources.n_labels), form, id_column, labels, on_error
     )
-    with voice.progress("decide") as progress:
+    with _offering_a_way(on_error), voice.progress("decide") as progress:
         if cluster:
             summary = decide_on_cluster(cluster, inputs, target, job, resume=resume, progress=progress)
         else:
             summary = decide_files(sources, target, job, queue=queue, resume=resume, progress=progress)
     say_summary(voice, summary, target, queue, ranked=loss.gives_rankings)
+
+
+@contextmanager
+def _offering_a_way(on_error: str) -> Iterator[None]:
+    """What is no probability need not be the end."""
+    try:
+        yield
+    except InvalidProbabilities as reason:
+        hint = " (--on-error skip or abstain goes on without it)" if on_error == "fail" else ""
+        raise InvalidProbabilities(f"{reason}{hint}") from reason
 
 
 def destination(output: str | None) -> str:

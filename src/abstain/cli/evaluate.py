@@ -34,8 +34,9 @@ def evaluate(
     """Score partial predictions against the truth, row beside row, whatever their size.
 
     PREDICTION has 1, 0, and an empty cell (or −1) for a label left open, as abstain decide writes it; TRUTH has 1 and
-    0. Both are files of any kind that abstain decide reads, or folders of them. Rows are in the same order; where both
-    have ids, these must agree. Labels are matched by name.
+    0. Both are files of any kind that abstain decide reads, or folders of them. Long ones have the columns id, label,
+    and answer, relevant or probability; as these list no empty rows, a wide table or --probabilities must name all.
+    Rows are in the same order; where both have ids, these must agree. Labels are matched by name.
 
     \b
     Examples:

@@ -71,7 +71,7 @@ def read_penalty(text: str) -> Penalty | Path:
     except ValueError as reason:
         if Path(text).is_file():
             return Path(text)
-        raise click.BadParameter(f"{text!r} is none; expected {PENALTY_FORMS}") from reason
+        raise click.BadParameter(f"{text!r} is not a penalty; expected {PENALTY_FORMS}") from reason
 
 
 def _penalty(text: str) -> Penalty:

@@ -96,7 +96,12 @@ def voiced(command: Callable[..., None]) -> Callable[..., None]:
     """A command with --quiet and --json, which is called with a `voice`."""
 
     @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors (and what --json asks for).")
-    @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of sentences.")
+    @click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        help="Print one JSON object instead of sentences (to standard error if data go to standard output).",
+    )
     @wraps(command)
     def with_voice(*args: Any, quiet: bool, as_json: bool, **options: Any) -> None:
         command(*args, voice=Voice(quiet, as_json), **options)

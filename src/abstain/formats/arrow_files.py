@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import IO, Any
 
-from abstain.formats.columns import arrow, find_index, holds_names, label_positions, stack, to_arrow
+from abstain.formats.columns import arrow, counted_index, find_index, holds_names, label_positions, stack, to_arrow
 from abstain.formats.names import labels_called, require_different, rows_called
 
 
@@ -28,7 +28,8 @@ def read_stream(file: Path, index: str | None, labels: list[str] | None) -> Any:
 def _read(table: Any, index: str | None, labels: list[str] | None) -> Any:
     names = table.column_names
     require_different(names)
-    at = find_index(table.schema, index, lambda: holds_names(table.column(0)))
+    counted = counted_index(table.schema, index, len(table))
+    at = None if counted else find_index(table.schema, index, lambda: holds_names(table.column(0)))
     taken = label_positions(names, at, labels)
 
     def quote(j: int, row: int) -> str:
@@ -36,7 +37,8 @@ def _read(table: Any, index: str | None, labels: list[str] | None) -> Any:
 
     values = stack([table.column(j) for j in taken], quote)
     rows = None if at is None else table.column(at).to_pylist()
-    return values, labels_called([names[j] for j in taken]), rows_called(rows, index is not None)
+    rows = list(counted[1]) if counted else rows_called(rows, index is not None)
+    return values, labels_called([names[j] for j in taken]), rows
 
 
 def write_parquet(target: IO[bytes], *parts: Any) -> None:

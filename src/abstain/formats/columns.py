@@ -39,6 +39,16 @@ def find_index(schema: Any, index: str | None, first_holds_names: Callable[[], b
     return 0 if names and (names[0] in INDEX_NAMES or first_holds_names()) else None
 
 
+def counted_index(schema: Any, index: str | None, n_rows: int | None) -> tuple[str, range] | None:
+    """The names of rows that pandas has not written, since they just count: only that it called them something."""
+    for written in (schema.pandas_metadata or {}).get("index_columns", []):
+        if isinstance(written, dict) and written.get("kind") == "range" and written["name"] is not None:
+            rows = range(written["start"], written["stop"], written["step"])
+            if index in (None, written["name"]) and len(rows) == n_rows:
+                return written["name"], rows
+    return None
+
+
 def label_positions(names: Sequence[str], index_at: int | None, labels: Sequence[str] | None) -> list[int]:
     """Which columns hold labels: those asked for, or all but the names of the rows."""
     require_different(labels or ())

@@ -39,6 +39,8 @@ def positions(wanted: Sequence[str], names: Sequence[str]) -> list[int]:
     for name in wanted:
         if name not in at:
             close = get_close_matches(str(name), names, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(map(repr, names[:8]))}"
+            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+            there = f"; there are {', '.join(map(repr, names[:8]))}{more}"
+            hint = f"; did you mean {close[0]!r}?" if close else there
             raise InvalidDataset(f"there is no column {name!r}{hint}")
     return [at[name] for name in wanted]

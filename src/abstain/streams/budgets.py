@@ -12,14 +12,14 @@ from abstain.budget import Bill, Price, solve
 from abstain.budget.limits import Limits, read_limits
 from abstain.budget.sketch import Reviewer, Sketch
 from abstain.errors import InvalidProbabilities
-from abstain.losses import Hamming, Loss
+from abstain.losses import Hamming, Loss, LossLike, as_loss
 from abstain.matrix import Axes, Table
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.probabilities import Probabilities
 from abstain.streams.pipeline import Job, Progress, decide_files
 from abstain.streams.relay import ahead
 from abstain.streams.repair import complain
-from abstain.streams.sources import Sources
+from abstain.streams.sources import Paths, Sources, open_sources
 from abstain.streams.summary import Summary
 
 Prediction = PartialPrediction | PartialRanking
@@ -43,8 +43,8 @@ class Settlement:
 
 
 def budget_files(
-    sources: Sources,
-    loss: Loss,
+    inputs: Paths | Sources,
+    loss: LossLike = "hamming",
     *,
     rate: float | None = None,
     count: int | None = None,
@@ -63,14 +63,15 @@ def budget_files(
 
     Parameters
     ----------
-    sources : Sources
-        Opened for two passes.
+    inputs
+        Files, as for `open_sources`; or files that have been opened, for two passes.
     loss, rate, count, per_instance, per_label, review
         As for `abstain.budget.solve`.
     output, queue, progress
         As for `decide_files`. Without an output, only the price and the bill are found.
     """
     given = {"rate": rate, "count": count, "per_instance": per_instance, "per_label": per_label, "review": review}
+    sources, loss = inputs if isinstance(inputs, Sources) else open_sources(inputs, passes=2), as_loss(loss)
     sources.require_labels()
     limits = _read(sources, loss, 0, given)  # what makes no sense is said before anything is read
     if limits.per_label is not None:

@@ -77,7 +77,7 @@ def decide_on_cluster(
         futures = client.map(_decide, tasks, job=job, resume=resume, wanted=version("abstain"), pure=False)
         try:
             _require_different_ids(sources)
-            for summary in _results(futures, address):
+            for summary in _results(client, futures, address, patience):
                 total += summary
                 if progress is not None:
                     progress.advance(summary.n_rows + summary.n_skipped)
@@ -128,13 +128,23 @@ def _decide(task: Task, job: Job, resume: bool, wanted: str) -> Summary:
         return decide_file(task.file, task.output, job, row_groups=task.row_groups, resume=resume)
 
 
-def _results(futures: Sequence[Any], address: str) -> Iterator[Summary]:
-    """The summaries as they come; the first error ends it."""
-    from distributed import KilledWorker, as_completed
+def _results(client: Any, futures: Sequence[Any], address: str, patience: float) -> Iterator[Summary]:
+    """The summaries as they come; the first error ends it, and so does a cluster without workers."""
+    from distributed import KilledWorker, wait
 
+    waiting = set(futures)
     try:
-        for future in as_completed(futures):
-            yield future.result()
+        while waiting:
+            try:
+                done, waiting = wait(waiting, timeout=patience, return_when="FIRST_COMPLETED")
+            except TimeoutError:
+                if not client.scheduler_info()["workers"]:
+                    raise ConnectionError(
+                        f"all workers of the Dask cluster at {address!r} have died; with new ones, --resume goes on"
+                    ) from None
+                continue
+            for future in done:
+                yield future.result()
     except KilledWorker as reason:
         raise ConnectionError(f"the workers of the Dask cluster at {address!r} die ({reason})") from reason
     except CancelledError as reason:

@@ -15,7 +15,14 @@ from abstain.formats import FORMATS, kind_of
 STDIN = "<stdin>"
 STREAMABLE = ".csv", ".csv.gz", ".arrows"
 # The first bytes of what may come without a name.
-MAGIC = {b"\xff\xff\xff\xff": ".arrows", b"ARROW1": ".arrow", b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}
+MAGIC = {
+    b"\xff\xff\xff\xff": ".arrows",
+    b"ARROW1": ".arrow",
+    b"PAR1": ".parquet",
+    b"\x1f\x8b": ".csv.gz",
+    b"\x93NUMPY": ".npy",
+    b"PK\x03\x04": ".npz",
+}
 
 
 @dataclass(eq=False)

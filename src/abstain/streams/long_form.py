@@ -52,7 +52,9 @@ class LongPart(Part):
     def find_labels(self, known: Any) -> Any:
         """The labels known so far and those that occur here, in the order in which they come."""
         if not self.file.is_repeatable:
-            raise InvalidDataset("is a long table that can be read only once: say so (form long), or give its labels")
+            raise InvalidDataset(
+                "is a long table that can be read only once: say that it is long (--form long), or name its labels"
+            )
         pa, compute = arrow(), arrow("pyarrow.compute")
         known = pa.array([], pa.string()) if known is None else known
         for piece in self.reader.pieces([self._label_at], []):

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Self
 
 from abstain.errors import InvalidDataset
-from abstain.formats.columns import find_index, label_positions, stack
+from abstain.formats.columns import arrow, counted_index, find_index, label_positions, stack
 from abstain.formats.names import labels_called, positions
 from abstain.matrix import Table
 from abstain.streams.batches import Batch, Ids, id_type
@@ -76,12 +76,16 @@ class WidePart(Part):
         self.n_rows = reader.n_rows
         self.n_rows_estimated = reader.n_rows_estimated
         schema, names = reader.schema, reader.schema.names
-        self._id_at = find_index(schema, id_column, reader.first_holds_names)
+        counted = counted_index(schema, id_column, reader.n_rows)
+        self._counted = None if counted is None else counted[1]
+        self._id_at = None if counted else find_index(schema, id_column, reader.first_holds_names)
         self._taken = label_positions(names, self._id_at, labels)
         self.label_names = labels_called([names[j] for j in self._taken])
         self.n_labels = len(self._taken)
         if self._id_at is not None:
             self.id_name, self.id_type = names[self._id_at], id_type(schema.types[self._id_at])
+        elif counted is not None:
+            self.id_name, self.id_type = counted[0], arrow().int64()
 
     def with_labels(self, names: Sequence[str]) -> Self:
         part = copy(self)
@@ -92,15 +96,23 @@ class WidePart(Part):
     def batches(self, rows_before: int = 0) -> Iterator[Batch]:
         columns = [*([] if self._id_at is None else [self._id_at]), *self._taken]
         for piece in self.reader.pieces(columns, self._taken):
-            ids = None if self._id_at is None else Ids(piece.columns[0])
+            ids = self._ids(piece)
             values = stack(piece.columns[-self.n_labels :], partial(self._misfit, piece))
             quote = None if piece.quote is None else partial(self._quote, piece.quote)
             yield Batch(Table(values, self.label_names, ids), self.file.name, piece.first_row, rows_before, quote=quote)
 
     def ids(self) -> Iterator[tuple[int, Ids]]:
-        if self._id_at is not None:
-            for piece in self.reader.pieces([self._id_at], []):
-                yield piece.first_row, Ids(piece.columns[0])
+        if self.id_type is not None:
+            for piece in self.reader.pieces([self._taken[0] if self._id_at is None else self._id_at], []):
+                ids = self._ids(piece)
+                assert ids is not None
+                yield piece.first_row, ids
+
+    def _ids(self, piece: Piece) -> Ids | None:
+        if self._counted is not None:
+            rows = self._counted[piece.first_row : piece.first_row + len(piece.columns[0])]
+            return Ids(arrow().array(rows, arrow().int64()))
+        return None if self._id_at is None else Ids(piece.columns[0])
 
     def _misfit(self, piece: Piece, j: int, row: int) -> str:
         found = piece.columns[len(piece.columns) - self.n_labels + j][row].as_py()

@@ -12,9 +12,9 @@ from abstain.decision import decide_table
 from abstain.errors import InvalidDataset, InvalidProbabilities
 from abstain.formats import kind_of
 from abstain.formats.columns import arrow
-from abstain.losses import Loss
+from abstain.losses import Loss, as_loss
 from abstain.matrix import Table
-from abstain.penalties import Penalty
+from abstain.penalties import Penalty, as_penalty
 from abstain.probabilities import Probabilities
 from abstain.streams.batches import Batch
 from abstain.streams.finished import find_mark, fingerprint, keep_mark
@@ -45,8 +45,8 @@ class Job:
 
     Parameters
     ----------
-    loss : Loss
-    penalty : Penalty
+    loss, penalty
+        As for `abstain.decide`.
     form, id_column, labels
         As for `open_sources`.
     on_error : "fail", "skip" or "abstain"
@@ -61,6 +61,10 @@ class Job:
     id_column: str | None = None
     labels: tuple[str, ...] | None = None
     on_error: OnError = "fail"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loss", as_loss(self.loss))
+        object.__setattr__(self, "penalty", as_penalty(self.penalty))
 
     def open(
         self,
@@ -158,7 +162,7 @@ def decide_files(
     >>> with tempfile.TemporaryDirectory() as name:
     ...     folder = Path(name)
     ...     abstain.write_table(abstain.Table([[0.97, 0.55], [0.3, 0.04]], ["sky", "sea"]), folder / "p.parquet")
-    ...     summary = decide_files(folder / "p.parquet", folder / "d.csv", Job(abstain.Hamming(), abstain.Linear(0.2)))
+    ...     summary = decide_files(folder / "p.parquet", folder / "d.csv", Job("hamming", 0.2))
     ...     print((folder / "d.csv").read_text(), summary.n_abstained)
     "sky","sea"
     1,

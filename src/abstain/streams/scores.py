@@ -12,10 +12,10 @@ from scipy import sparse
 from abstain.decision import decide_table
 from abstain.errors import InvalidDataset, InvalidLabels, InvalidProbabilities
 from abstain.formats.columns import arrow
-from abstain.losses import Loss
+from abstain.losses import Loss, LossLike, as_loss
 from abstain.matrix import Table
 from abstain.metrics import caught_errors, expected_generalized_loss, generalized_loss, wrong_answers
-from abstain.penalties import Linear, Penalty
+from abstain.penalties import Linear, Penalty, PenaltyLike, as_penalty
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
 from abstain.probabilities import Probabilities
 from abstain.streams.batches import Batch, Ids, comparable
@@ -92,12 +92,12 @@ def open_beside(
 
 
 def evaluate_files(
-    prediction: Sources,
-    truth: Sources,
-    loss: Loss,
-    penalty: Penalty,
+    prediction: Paths | Sources,
+    truth: Paths | Sources,
+    loss: LossLike = "hamming",
+    penalty: PenaltyLike = 0.1,
     *,
-    probabilities: Sources | None = None,
+    probabilities: Paths | Sources | None = None,
     progress: Progress | None = None,
 ) -> Scores:
     """Score the answers in some files against the truth in others, of any size, row by row beside each other.
@@ -107,20 +107,25 @@ def evaluate_files(
 
     Parameters
     ----------
-    prediction : Sources
+    prediction : files, or what `open_beside` has made of them
         1, 0, and −1 or nothing for an open label; for the rank loss, positions.
-    truth : Sources
+    truth : files, as the prediction
         1 and 0, with the same labels in the same order.
     loss, penalty
         As for `abstain.metrics.generalized_loss`.
-    probabilities : Sources, optional
+    probabilities : files, as the prediction, optional
         With them it is also told what was to be expected, and how many errors silence has caught.
     """
-    given = {"prediction": prediction, "truth": truth, "probabilities": probabilities}
-    sides = {name: sources for name, sources in given.items() if sources is not None}
-    if loss.gives_rankings and prediction.is_sparse:
-        raise InvalidDataset(f"{prediction.files[0]}: rankings in long form are not whole; write them in wide form")
-    scores = Scores(n_labels=prediction.n_labels, n_wrong=None if loss.gives_rankings else 0)
+    loss, penalty = as_loss(loss), as_penalty(penalty)
+    every = {"prediction": prediction, "truth": truth, "probabilities": probabilities}
+    given = {name: side for name, side in every.items() if side is not None}
+    sides = {name: side for name, side in given.items() if isinstance(side, Sources)}
+    if len(sides) < len(given):
+        sides = open_beside({name: side for name, side in given.items() if not isinstance(side, Sources)})
+    answers = sides["prediction"]
+    if loss.gives_rankings and answers.is_sparse:
+        raise InvalidDataset(f"{answers.files[0]}: rankings in long form are not whole; write them in wide form")
+    scores = Scores(n_labels=answers.n_labels, n_wrong=None if loss.gives_rankings else 0)
     if probabilities is not None:
         scores.expected_loss = 0.0
         scores.n_errors = scores.n_caught = None if loss.gives_rankings else 0
