@@ -6,6 +6,8 @@ from queue import SimpleQueue
 from threading import Event, Semaphore, Thread
 from typing import Any, TypeVar
 
+from abstain.threads import STAGE
+
 T = TypeVar("T")
 
 PATIENCE = 1.0
@@ -36,7 +38,8 @@ def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
             if hasattr(source, "close"):
                 source.close()
 
-    thread = Thread(target=copy_context().run, args=(make,), daemon=True)  # as many cores there as here
+    # As many cores there as here.
+    thread = Thread(name=STAGE, target=copy_context().run, args=(make,), daemon=True)
     thread.start()
     try:
         while True:
