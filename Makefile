@@ -36,7 +36,7 @@ demo: $(ACTIVE)
 	$(BIN)/abstain demo
 
 test: $(ACTIVE) browser java
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 lint: $(ACTIVE)
 	$(BIN)/ruff check

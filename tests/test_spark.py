@@ -41,8 +41,6 @@ from pyspark.sql.types import (
 
 import abstain.spark
 
-pytestmark = pytest.mark.xdist_group("spark")  # one JVM is enough
-
 N, M = 60, 5
 P = random_probabilities(N, M)
 NAMES = ["sky", "sea", "sun", "sand", "ship"]
