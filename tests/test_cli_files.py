@@ -235,7 +235,7 @@ def test_a_bar_on_a_terminal_and_none_in_a_pipe():
     np.save("many.npy", np.random.default_rng(0).random((400_000, 50), np.float32))
     code, shown = in_terminal("decide", "many.npy", "-o", "q.npy", "--loss", "f1", "--penalty", "0.01")
     assert code == 0
-    assert re.search(r"decide: +\d+%\|.*\| [\d.]+k?/400k \[\d\d:\d\d<\d\d:\d\d, *[\d.]+k? rows/s\]", shown)
+    assert re.search(r"decide: +\d+%\|.*\| [\d.]+k?/400k \[\d\d:\d\d<\d\d:\d\d, *[\d.]+[kM]? rows/s\]", shown)
     code, shown = in_terminal("decide", "many.npy", "-o", "q.npy", "--quiet")
     assert (code, shown) == (0, "")
     assert piped("decide", "many.npy", "-o", "q.npy").stderr == b""

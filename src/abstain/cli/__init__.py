@@ -34,7 +34,7 @@ def main() -> None:
       abstain evaluate q.csv truth.csv          how good were the answers?
       abstain report p.csv                      a page to try costs and budgets in
       abstain COMMAND --help                    more, with examples
-    """  # noqa: D301 (click wants a real \b, which keeps the lines as they are)
+    """
 
 
 for command in (budget, completion, datasets, decide, demo, evaluate, experiment, report):

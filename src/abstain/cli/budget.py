@@ -67,7 +67,7 @@ def budget(
       abstain budget p.csv --count 500 --per-instance 3 -o q.csv --queue review.csv
       abstain budget p.csv --loss hamming:missed=12,wrong=1 --review 0.40 -o q.csv
       abstain budget p.csv --per-label experts.csv --count 500 -o q.csv
-    """  # noqa: D301
+    """
     if rate is not None and count is not None:
         raise click.UsageError("give --rate or --count, not both")
     if rate is None and count is None and per_instance is None and per_label is None and review == 0:

@@ -15,7 +15,7 @@ def completion(shell: str) -> None:
       bash   abstain completion bash >> ~/.bashrc
       zsh    abstain completion zsh >> ~/.zshrc
       fish   abstain completion fish > ~/.config/fish/completions/abstain.fish
-    """  # noqa: D301
+    """
     from click.shell_completion import get_completion_class
 
     found = get_completion_class(shell)

@@ -31,7 +31,7 @@ def datasets() -> None:
       abstain datasets list
       abstain datasets fetch yeast -o tables
       abstain datasets convert my/music.arff -o tables --as csv
-    """  # noqa: D301
+    """
 
 
 @datasets.command("list")
@@ -43,7 +43,7 @@ def list_(voice: Voice) -> None:
     Examples:
       abstain datasets list
       abstain datasets list --json | jq '.datasets[].name'
-    """  # noqa: D301
+    """
     from abstain.datasets.homes import DATASETS
 
     voice.say(f"{'name':20} {'instances':>10} {'features':>9} {'labels':>7} {'MB':>7}")
@@ -81,7 +81,7 @@ def fetch(names: tuple[str, ...], output: Path | None, ending: str | None, folde
     Examples:
       abstain datasets fetch emotions yeast
       abstain datasets fetch yeast -o tables --as csv
-    """  # noqa: D301
+    """
     from abstain import datasets as library
 
     found = []
@@ -107,7 +107,7 @@ def convert(
     Examples:
       abstain datasets convert yeast.arff -o tables
       abstain datasets convert music.arff.gz --labels -6 -o tables --as csv
-    """  # noqa: D301
+    """
     from abstain import datasets as library
 
     bunch = library.load_mulan(arff, xml, labels=n_labels, progress=False if voice.quiet else None)

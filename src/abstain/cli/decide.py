@@ -75,7 +75,7 @@ def decide(
       abstain decide scores/ -o partial/ --resume
       abstain decide scores/ -o partial/ --cluster tcp://scheduler:8786
       zcat p.csv.gz | abstain decide - --penalty none | head
-    """  # noqa: D301
+    """
     target = destination(output)
     if target == "-":
         voice = replace(voice, aside=True)

@@ -37,7 +37,7 @@ def demo(output: Path, train: int, test: int, seed: int, voice: Voice) -> None:
     Examples:
       abstain demo
       abstain demo --output silence.pdf --seed 7
-    """  # noqa: D301
+    """
     from abstain import demo as example
 
     if not output.parent.is_dir():

@@ -43,7 +43,7 @@ def evaluate(
       abstain evaluate q.parquet truth.parquet --penalty 0.1
       abstain evaluate q.csv truth.csv --loss f1 --probabilities p.csv
       abstain evaluate partial/ truth/ --json | jq .answered_error_rate
-    """  # noqa: D301
+    """
     if [prediction, truth, probabilities].count("-") > 1:
         raise click.UsageError("standard input is one table, not two")
     from abstain.streams import evaluate_files, open_beside

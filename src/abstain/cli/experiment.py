@@ -59,7 +59,7 @@ def experiment() -> None:
       abstain experiment run --out results
       abstain experiment figures results
       abstain experiment verdict results
-    """  # noqa: D301
+    """
 
 
 @experiment.command(cls=_WithLists)
@@ -138,7 +138,7 @@ def run(
       abstain experiment run --data mulan/ --datasets emotions,yeast --learners br-lr cc-lr
       abstain experiment run --datasets my/music.arff --losses f1 --folds 5 --out music
       abstain experiment run --cluster tcp://scheduler:8786    (its workers need abstain, too)
-    """  # noqa: D301
+    """
     if jobs == 0:
         raise click.BadParameter("0 folds at once will never end; −1 stands for all cores", param_hint="--jobs")
     with _resumable(out):
@@ -211,7 +211,7 @@ def figures(results: tuple[Path, ...], out: Path | None, voice: Voice) -> None:
     Examples:
       abstain experiment figures results
       abstain experiment figures results music -o figures
-    """  # noqa: D301
+    """
     from abstain.experiment import Results
     from abstain.experiment.figures import draw
 
@@ -234,7 +234,7 @@ def verdict(results: tuple[Path, ...], markdown: bool, voice: Voice) -> None:
     Examples:
       abstain experiment verdict results
       abstain experiment verdict results --markdown > verdict.md
-    """  # noqa: D301
+    """
     from abstain.experiment import Results
     from abstain.experiment.claims import as_markdown, as_text, check
 

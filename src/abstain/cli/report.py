@@ -79,7 +79,7 @@ def report(
       abstain report probabilities.parquet --truth labels.parquet -o report.html
       abstain report probabilities.csv --losses f1,jaccard --title "Films, March" --texts plots.csv
       abstain report probabilities.npz --truth labels.npz --review 0.4 --missed 12 --wrong 1
-    """  # noqa: D301
+    """
     if not output.parent.is_dir():
         raise click.BadParameter(f"there is no folder {str(output.parent)!r}", param_hint="--output")
     if output.suffix.lower() not in (".html", ".htm"):
