@@ -14,9 +14,6 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-STAGE = "abstain stage"
-"""What threads are called that make something ahead of those who need it (`abstain.streams.relay`)."""
-
 _one_core: ContextVar[bool] = ContextVar("one_core", default=False)
 
 

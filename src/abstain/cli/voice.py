@@ -3,12 +3,11 @@
 import errno
 import json
 import math
-import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ClassVar
@@ -16,9 +15,8 @@ from typing import Any, ClassVar
 import click
 
 from abstain.errors import FitFailed
-from abstain.threads import STAGE
 
-REFUSED, INTERRUPTED, CLOSED_PIPE = 1, 130, 141  # and 128 + the number of a signal that asked to end
+INTERRUPTED, CLOSED_PIPE = 130, 141  # and 128 + the number of a signal that asked to end
 EXIT_CODES = """\b
 Exit codes:
   0    done
@@ -113,27 +111,12 @@ def voiced(command: Callable[..., None]) -> Callable[..., None]:
 class Commands(click.Group):
     """What a user can do something about is said in a line, not in a traceback."""
 
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the command line."""
-        try:
-            return super().main(*args, **kwargs)
-        except SystemExit as end:
-            if any(thread.name == STAGE for thread in threading.enumerate()):
-                # It waits for input that nobody needs any more, and Python might stumble over it on its way out.
-                with suppress(OSError):
-                    sys.stdout.flush()
-                sys.stderr.flush()
-                os._exit(end.code if isinstance(end.code, int) else REFUSED)
-            raise
-
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
             with _Ending():
                 return super().invoke(ctx)
         except BrokenPipeError:
-            # What is still buffered goes nowhere, and at exit nobody complains of that.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(CLOSED_PIPE) from None
         except KeyboardInterrupt:
             click.echo("\nInterrupted.", err=True)

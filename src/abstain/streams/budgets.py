@@ -142,13 +142,14 @@ def _each(sources: Sources, look: Callable[[Table], object], progress: Progress 
     """Show every batch, while the next one is read."""
     if progress is not None:
         progress.start(sources.n_rows_estimated)
-    for batch in ahead(sources.batches()):
-        try:
-            look(batch.table)
-        except InvalidProbabilities:
-            raise complain(batch) from None
-        if progress is not None:
-            progress.advance(len(batch))
+    with ahead(sources.batches()) as batches:
+        for batch in batches:
+            try:
+                look(batch.table)
+            except InvalidProbabilities:
+                raise complain(batch) from None
+            if progress is not None:
+                progress.advance(len(batch))
 
 
 def _plan_in_memory(sources: Sources, loss: Loss, given: dict[str, Any], progress: Progress | None) -> _Plan:

@@ -1,5 +1,7 @@
 """Which files an input means, and how each of them is opened, standard input included."""
 
+import io
+import select
 import shutil
 import sys
 from collections.abc import Sequence
@@ -11,6 +13,7 @@ from typing import IO, Any
 from abstain.drafts import nameless_file
 from abstain.errors import InvalidDataset
 from abstain.formats import FORMATS, kind_of
+from abstain.streams.relay import POLL, require_needed
 
 STDIN = "<stdin>"
 STREAMABLE = ".csv", ".csv.gz", ".arrows"
@@ -82,7 +85,7 @@ class _Resumed:
         parts = [self.head if size < 0 else self.head[:size]]
         self.head = self.head[len(parts[0]) :]
         missing = size - len(parts[0])
-        while missing != 0 and (more := self.rest.read(missing if size >= 0 else 1 << 20)):
+        while missing != 0 and (more := _read_available(self.rest, missing if size >= 0 else 1 << 20)):
             parts.append(more)
             missing -= len(more) if size >= 0 else 0
         return b"".join(parts)
@@ -98,6 +101,16 @@ class _Resumed:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _read_available(source: IO[bytes], size: int) -> bytes:
+    """At most `size` bytes as soon as there are any; a stage that waits for them in vain can be stopped."""
+    if hasattr(select, "poll") and isinstance(source, io.FileIO):
+        poll = select.poll()
+        poll.register(source.fileno(), select.POLLIN)
+        while not poll.poll(1000 * POLL):
+            require_needed()
+    return source.read(size)
 
 
 def find_files(inputs: Sequence[str | PathLike[str]], kind: str | None = None) -> list[File]:

@@ -242,22 +242,24 @@ class _Run:
         """Read, decide and write at the same time; decisions use all cores."""
         total = Summary(n_labels=sources.n_labels, n_files=len(sources.files))
         with open_sink(output, self.job.layout(sources), output_format) as sink:
-            batches = ahead(self.identity.watch(sources.batches(self.n_rows)))
-            for batch, prediction, summary in ahead(self._decisions(batches)):
-                sink.write(batch, prediction)
-                if self.queue is not None:
-                    self.queue.add(batch, prediction, self.job.loss)
-                total += summary
-                self.n_rows += summary.n_rows + summary.n_skipped
-                if self.progress is not None:
-                    self.progress.advance(summary.n_rows + summary.n_skipped)
+            with ahead(self._decisions(sources, self.n_rows)) as decisions:
+                for batch, prediction, summary in decisions:
+                    sink.write(batch, prediction)
+                    if self.queue is not None:
+                        self.queue.add(batch, prediction, self.job.loss)
+                    total += summary
+                    self.n_rows += summary.n_rows + summary.n_skipped
+                    if self.progress is not None:
+                        self.progress.advance(summary.n_rows + summary.n_skipped)
             if at_end is not None:
                 at_end()
         return total
 
-    def _decisions(self, batches: Iterator[Batch]) -> Iterator[tuple[Batch, Prediction, Summary]]:
-        for batch in batches:
-            yield self.job.decide_batch(batch, self.decider)
+    def _decisions(self, sources: Sources, n_rows_before: int) -> Iterator[tuple[Batch, Prediction, Summary]]:
+        """What is decided, batch by batch, while the next batch is read."""
+        with ahead(self.identity.watch(sources.batches(n_rows_before))) as batches:
+            for batch in batches:
+                yield self.job.decide_batch(batch, self.decider)
 
     def write_or_keep(
         self, sources: Sources, output: Path, resume: bool, row_groups: Sequence[int] | None = None

@@ -1,57 +1,86 @@
-"""Stages of work that run at the same time, each in a thread of its own."""
+"""Stages of work that run at the same time, each in a thread of its own, and that end together."""
 
 from collections.abc import Iterable, Iterator
-from contextvars import copy_context
-from queue import SimpleQueue
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from queue import Empty, SimpleQueue
 from threading import Event, Semaphore, Thread
 from typing import Any, TypeVar
 
-from abstain.threads import STAGE
-
 T = TypeVar("T")
 
-PATIENCE = 1.0
-"""Seconds to wait for a stage that is not needed any more."""
+POLL = 0.05
+"""Seconds between two looks whether a stage that waits for something is still needed."""
+
+_stopped: ContextVar[Event | None] = ContextVar("stopped", default=None)
 
 
-def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
-    """The same items, made in another thread while earlier ones are in use; at most so many wait.
+class StageStopped(BaseException):
+    """Ends a stage whose items nobody needs any more; never seen outside."""
 
-    What is raised there is raised here. Whoever stops early stops the making, too.
+
+def require_needed() -> None:
+    """Raise `StageStopped` if this runs in a stage whose items nobody needs any more."""
+    stopped = _stopped.get()
+    if stopped is not None and stopped.is_set():
+        raise StageStopped
+
+
+@contextmanager
+def ahead(items: Iterable[T], depth: int = 2) -> Iterator[Iterator[T]]:
+    """The same items, made in another thread while earlier ones are in use; at most `depth` of them wait.
+
+    What is raised there is raised here. Whoever leaves the context stops the other thread and waits until it has
+    closed the items: afterwards no file is open that the items had opened.
     """
     made: SimpleQueue[tuple[str, Any]] = SimpleQueue()
     room, stopped = Semaphore(depth), Event()
     source = iter(items)
 
     def make() -> None:
+        _stopped.set(stopped)
         try:
-            while True:
-                room.acquire()
-                if stopped.is_set():
-                    return
-                made.put(("item", next(source)))
+            try:
+                while True:
+                    room.acquire()
+                    require_needed()
+                    made.put(("item", next(source)))
+            finally:
+                if hasattr(source, "close"):
+                    source.close()
         except StopIteration:
             made.put(("end", None))
         except BaseException as reason:
             made.put(("error", reason))
-        finally:
-            if hasattr(source, "close"):
-                source.close()
 
-    # As many cores there as here.
-    thread = Thread(name=STAGE, target=copy_context().run, args=(make,), daemon=True)
+    thread = Thread(name="abstain stage", target=copy_context().run, args=(make,), daemon=True)
     thread.start()
     try:
-        while True:
-            kind, item = made.get()
-            if kind == "end":
-                return
-            if kind == "error":
-                raise item
-            yield item
-            del item
-            room.release()
+        yield _taken(made, room)
     finally:
         stopped.set()
         room.release()
-        thread.join(PATIENCE)  # it may wait for input that does not come
+        thread.join()
+
+
+def _taken(made: SimpleQueue[tuple[str, Any]], room: Semaphore) -> Iterator[Any]:
+    while True:
+        kind, item = _next(made)
+        if kind == "end":
+            return
+        if kind == "error":
+            raise item
+        yield item
+        del item
+        room.release()
+
+
+def _next(made: SimpleQueue[tuple[str, Any]]) -> tuple[str, Any]:
+    """What comes next; who waits for it in a stage of its own notices that it is not needed any more."""
+    if _stopped.get() is None:
+        return made.get()
+    while True:
+        try:
+            return made.get(timeout=POLL)
+        except Empty:
+            require_needed()

@@ -1,7 +1,7 @@
 """Partial predictions in files beside the truth: scored as they pass by."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,10 +132,11 @@ def evaluate_files(
     if progress is not None:
         known = [sources.n_rows_estimated for sources in sides.values() if not sources.is_sparse]
         progress.start(known[0] if known else None)
-    for tables in ahead(_side_by_side(sides)):
-        _score(scores, tables, loss, penalty)
-        if progress is not None:
-            progress.advance(len(tables["prediction"]))
+    with ahead(_side_by_side(sides)) as parts:
+        for tables in parts:
+            _score(scores, tables, loss, penalty)
+            if progress is not None:
+                progress.advance(len(tables["prediction"]))
     return scores
 
 
@@ -196,21 +197,25 @@ def _side_by_side(sides: dict[str, Sources]) -> Iterator[dict[str, Batch]]:
             "has all rows, in wide form or as the probabilities"
         )
     leader = leaders[0] if leaders else "probabilities"
-    cursors = {name: _Cursor(sources) for name, sources in sides.items() if name != leader}
-    for batch in sides[leader].batches():
-        done = 0
-        while done < len(batch):
-            # Wide sides come in batches of their own sizes: take what all of them have.
-            room = [len(batch) - done, *(c.n_at_hand() for c in cursors.values() if not c.skips)]
-            size = min(room)
-            if size == 0:
-                short = next(cursor for cursor in cursors.values() if not cursor.skips and cursor.n_at_hand() == 0)
-                raise InvalidLabels(f"{short.files} has only {short.n_rows} rows; {batch.row(done)} is one more")
-            part = _cut(batch, done, size)
-            yield {leader: part} | {name: cursor.beside(part) for name, cursor in cursors.items()}
-            done += size
-    for cursor in cursors.values():
-        cursor.require_end(", ".join(sides[leader].files))
+    others = {name: sources for name, sources in sides.items() if name != leader}
+    with ExitStack() as stack:
+        cursors = {
+            name: _Cursor(sources, stack.enter_context(ahead(sources.batches()))) for name, sources in others.items()
+        }
+        for batch in stack.enter_context(closing(sides[leader].batches())):
+            done = 0
+            while done < len(batch):
+                # Wide sides come in batches of their own sizes: take what all of them have.
+                room = [len(batch) - done, *(c.n_at_hand() for c in cursors.values() if not c.skips)]
+                size = min(room)
+                if size == 0:
+                    short = next(cursor for cursor in cursors.values() if not cursor.skips and cursor.n_at_hand() == 0)
+                    raise InvalidLabels(f"{short.files} has only {short.n_rows} rows; {batch.row(done)} is one more")
+                part = _cut(batch, done, size)
+                yield {leader: part} | {name: cursor.beside(part) for name, cursor in cursors.items()}
+                done += size
+        for cursor in cursors.values():
+            cursor.require_end(", ".join(sides[leader].files))
 
 
 def _cut(batch: Batch, first: int, size: int) -> Batch:
@@ -220,10 +225,10 @@ def _cut(batch: Batch, first: int, size: int) -> Batch:
 class _Cursor:
     """The rows of one side that come next; long tables skip rows in which there is nothing to list."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: Sources, batches: Iterator[Batch]) -> None:
         self.sources, self.skips = sources, sources.is_long
         self.n_rows = 0
-        self._batches = ahead(sources.batches())
+        self._batches = batches
         self._batch: Batch | None = None
         self._done = 0
 

@@ -1,6 +1,6 @@
 """The probabilities in one or more files, as a stream of batches."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from functools import cached_property
 from os import PathLike
 from typing import Any, Literal
@@ -67,7 +67,7 @@ class Sources:
         if self.n_labels == 0:
             raise InvalidDataset(f"{self.files[0]}: there is no label; give the labels, or rows")
 
-    def batches(self, before: int = 0) -> Iterator[Batch]:
+    def batches(self, before: int = 0) -> Generator[Batch]:
         """The probabilities from the beginning, a few megabytes at a time; so many rows have come before."""
         for part in self._parts:
             n = 0
