@@ -35,54 +35,6 @@ def test_frame():
     assert set(ranking.dtypes.astype(str)) == {"Int32"}
 
 
-def test_fill_with_a_table_or_with_one_answer_each():
-    prediction = abstain.decide(P, penalty=0.2)
-    truth = np.random.default_rng(0).integers(0, 2, P.shape)
-    complete = prediction.fill(truth)
-    np.testing.assert_array_equal(complete, np.where(prediction.abstained, truth, prediction.labels))
-    np.testing.assert_array_equal(prediction.fill(truth[prediction.abstained]), complete)
-    np.testing.assert_array_equal(prediction.fill(pd.DataFrame(truth)), complete)
-    only_answers = np.where(prediction.abstained, truth, np.nan)
-    np.testing.assert_array_equal(prediction.fill(only_answers), complete)
-    assert (prediction.labels == -1).any(), "the prediction itself is left as it is"
-
-
-@pytest.mark.parametrize(
-    ("answers", "message"),
-    [
-        (np.zeros(3), r"shape \(1, 3\); expected a table of \(30, 6\), or one answer for each of the"),
-        (np.zeros(6), "one answer for each of the"),
-        ([[1, 1, 1], [0, 0]], "cannot be read as an array"),
-        (np.zeros((2, 6)), r"shape \(2, 6\)"),
-        (np.full((30, 6), 2), "is 2; an abstained label needs the answer 0 or 1"),
-        (np.full((30, 6), np.nan), "row 0, column .* is nan"),
-    ],
-)
-def test_fill_names_what_is_wrong(answers, message):
-    with pytest.raises(abstain.InvalidLabels, match=message):
-        abstain.decide(P, penalty=0.2).fill(answers)
-
-
-def test_fill_minds_the_names_of_labels_and_rows():
-    p = pd.DataFrame([[0.9, 0.5, 0.1], [0.3, 0.04, 0.88]], columns=list("abc"), index=["x", "y"])
-    prediction = abstain.decide(p, penalty=0.2)
-    answers = pd.DataFrame([[0, 1, 0], [1, 0, 0]], columns=list("abc"), index=["x", "y"])
-    assert prediction.fill(answers).tolist() == [[1, 1, 0], [1, 0, 1]]
-    with pytest.raises(abstain.InvalidLabels, match="the same labels in another order"):
-        prediction.fill(answers[list("bca")])
-    with pytest.raises(abstain.InvalidLabels, match="the same rows in another order: row 0 is 'y', expected 'x'"):
-        prediction.fill(answers.loc[["y", "x"]])
-
-
-def test_nothing_to_fill():
-    assert abstain.decide([0.9, 0.1]).fill([]).tolist() == [[1, 0]]
-
-
-def test_one_instance_is_filled_by_a_row():
-    prediction = abstain.decide([0.9, 0.5, 0.1], penalty=0.2)
-    assert prediction.fill([0, 1, 0]).tolist() == [[1, 1, 0]]
-
-
 def test_ranking():
     ranking = abstain.decide(P, "rank", 0.05)
     assert ranking.positions.dtype == np.int32
@@ -91,7 +43,7 @@ def test_ranking():
         assert ranking.positions[i, order].tolist() == list(range(len(order)))
         assert (np.diff(P[i, order]) <= 0).all()
     relevant = np.random.default_rng(0).integers(0, 2, P.shape)
-    complete = ranking.fill(relevant)
+    complete = ranking.fill(relevant).positions
     assert (np.sort(complete, axis=1) == np.arange(6)).all()
     for i in range(len(ranking)):
         left_out = ranking.abstained[i]

@@ -164,7 +164,7 @@ def test_a_sparse_ranking_is_shown_whole():
     here, there = abstain.decide(sparse.csr_array(dense), "rank", 0.01), abstain.decide(dense, "rank", 0.01)
     assert repr(here) == repr(there)
     assert here.to_frame().equals(there.to_frame())
-    assert here.fill(dense > 0.7).tolist() == there.fill(dense > 0.7).tolist()
+    assert here.fill(dense > 0.7).positions.tolist() == there.fill(dense > 0.7).positions.tolist()
     assert abstain.is_uncertainty_aligned(abstain.decide(sparse.csr_array(dense), "rank", None), dense)
     assert here.order(-1).tolist() == here.order(0).tolist()
 
@@ -178,15 +178,6 @@ def test_realized_loss(loss):
     for y in (truth, sparse.csr_array(truth)):
         for prediction in (here, there, here.labels, there.labels):
             np.testing.assert_allclose(generalized_loss(y, prediction, loss, 0.05, average=False), expected)
-
-
-def test_fill():
-    matrix, dense = random_sparse()
-    here, there = abstain.decide(matrix, penalty=0.1), abstain.decide(dense, penalty=0.1)
-    truth = np.random.default_rng(0).integers(0, 2, dense.shape)
-    np.testing.assert_array_equal(here.fill(truth).toarray(), there.fill(truth))
-    np.testing.assert_array_equal(here.fill(sparse.csr_array(truth)).toarray(), there.fill(truth))
-    assert -1 not in here.fill(truth).data
 
 
 @pytest.mark.parametrize("m", [13, 14, 20, 26, 60])

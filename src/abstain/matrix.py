@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.errors import InvalidLabels
+from abstain.frames import is_frame, open_frame
 
 Matrix: TypeAlias = Any  # an n × m NDArray or sparse.csr_array; `sparse.issparse` tells
 
@@ -222,7 +223,7 @@ def read_matrix(table: Any, what: str, error: type[ValueError]) -> tuple[Matrix,
         return table.values, Axes(table.label_names, table.index, gaps=True)
     if sparse.issparse(table):
         return _read_sparse(table, what, error), axes
-    if hasattr(table, "columns") and hasattr(table, "to_numpy"):
+    if is_frame(table):
         table, axes = _read_frame(table, what, error)
     try:
         array = np.asarray(table)
@@ -280,21 +281,13 @@ def _columns_exist(matrix: sparse.csr_array) -> bool:
 
 
 def _read_frame(table: Any, what: str, error: type[ValueError]) -> tuple[NDArray[Any], Axes]:
-    """The values of a pandas or polars frame, missing ones as NaN, and what its rows and columns are called."""
-    library = type(table).__module__.partition(".")[0]
-    axes = Axes(tuple(table.columns), getattr(table, "index", None), library, gaps=True)
-    if library not in ("pandas", "polars"):
-        return table.to_numpy(), axes
-    for j, name in enumerate(table.columns):
-        column = table.iloc[:, j] if library == "pandas" else table[name]
-        numeric = (
-            column.dtype.kind in "fiub" if library == "pandas" else column.dtype.is_numeric() or column.dtype == bool
-        )
-        if not numeric:
-            raise error(
-                f"{what}: {axes.label(j)} has type {column.dtype}, expected numbers (pass the label columns only)"
-            )
-    if library == "pandas":
-        plain = len(set(table.dtypes)) == 1 and isinstance(table.dtypes.iloc[0], np.dtype)
-        return table.to_numpy() if plain else table.to_numpy(dtype=np.float64, na_value=np.nan), axes
-    return table.to_numpy(), axes
+    """The values of a data frame, missing ones as NaN, and what its rows and columns are called."""
+    try:
+        frame = open_frame(table)
+    except TypeError as reason:
+        raise error(f"{what}: {reason}") from reason
+    axes = Axes(frame.columns, frame.index, frame.library, gaps=True)
+    if (found := frame.first_without_numbers()) is not None:
+        j, kind = found
+        raise error(f"{what}: {axes.label(j)} has type {kind}, expected numbers (pass the label columns only)")
+    return frame.values(), axes

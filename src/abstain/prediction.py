@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain.answers import EXPECTED, Answers, AnswerSource, locate_records, read_records
 from abstain.errors import InvalidLabels
+from abstain.frames import is_frame, make_frame, open_frame
 from abstain.kernels import packing
 from abstain.kernels.tally import count_open
-from abstain.matrix import Axes, Matrix, csr_in_order, dense, read_matrix, require_room
+from abstain.matrix import Axes, Matrix, Table, csr_in_order, dense, read_matrix, require_room
 
 ABSTAIN = -1
 """The code for "abstained" in arrays."""
@@ -43,7 +45,7 @@ class _Partial(ABC):
         self._set(matrix.astype(self.code_type), axes, expected)
 
     @classmethod
-    def trusted(cls, codes: Matrix, axes: Axes, expected_loss: NDArray[np.float64]) -> Self:
+    def trusted(cls, codes: Matrix, axes: Axes, expected_loss: NDArray[np.float64] | None) -> Self:
         """Without a check or a copy, for codes that this package has made."""
         self = cls.__new__(cls)
         self._set(codes, axes, expected_loss)
@@ -93,19 +95,18 @@ class _Partial(ABC):
         return counts
 
     def to_frame(self, label_names: Sequence[Hashable] | None = None) -> Any:
-        """A data frame with a column per label, ``<NA>`` (polars: null) where abstained.
+        """A data frame with a column per label, ``<NA>`` (in other libraries than pandas: null) where abstained.
 
         It is of the library that the probabilities came in, pandas by default, and keeps their index and names.
         """
         names = self.axes.names(self.shape[1], label_names)
         codes = self._corner(*self.shape)
-        if self.axes.library == "polars":
-            import polars as pl
-
-            if len({str(name) for name in names}) < len(names):
-                raise InvalidLabels("label_names: polars needs a different name for each label")
-            columns = {str(name): pl.Series(codes[:, j]) for j, name in enumerate(names)}
-            return pl.DataFrame(columns).with_columns(pl.all().replace(ABSTAIN, None))
+        library = self.axes.library
+        if library != "pandas":
+            texts = [str(name) for name in names]
+            if len(set(texts)) < len(texts):
+                raise InvalidLabels(f"label_names: {library} needs a different name for each label")
+            return make_frame(dict(zip(texts, codes.T, strict=True)), library, missing=ABSTAIN)
         try:
             import pandas as pd
         except ImportError as reason:
@@ -170,28 +171,61 @@ class _Partial(ABC):
             f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 
-    def _read_answers(self, answers: Any) -> NDArray[np.int8]:
-        """What a human has answered: 0 or 1 for each label left open, row by row."""
-        n_open = int(self.n_abstained.sum())
-        if n_open == 0:
-            return np.empty(0, np.int8)
+    def _read_answers(self, answers: Any) -> Answers:
+        """The answers to labels that are left open, from anything that `fill` takes."""
+        if isinstance(answers, AnswerSource):
+            found = answers.answers_for(self.axes)
+        elif self._has_column_names(answers) or (records := read_records(answers)) is None:
+            return self._read_table_of_answers(answers)
+        else:
+            found = locate_records(records, self.axes, self.shape)
+        outside = (found.row >= self.shape[0]) | (found.label >= self.shape[1])
+        if outside.any():
+            k = int(np.argmax(outside))
+            raise InvalidLabels(
+                f"answers: row {found.row[k]}, label {found.label[k]} is not in the prediction of shape {self.shape}"
+            )
+        answered = self._codes_at(found.row, found.label) != ABSTAIN
+        if answered.any():
+            k = int(np.argmax(answered))
+            i, j = int(found.row[k]), int(found.label[k])
+            raise InvalidLabels(
+                f"answers: {self.axes.row(i)}, {self.axes.label(j)} is not abstained in this prediction; "
+                "only abstained labels can be filled in"
+            )
+        return found
+
+    def _has_column_names(self, answers: Any) -> bool:
+        """Whether a frame has a column for each label, even if labels are called id, label and answer."""
+        names = self.axes.label_names
+        return names is not None and is_frame(answers) and open_frame(answers).columns == names
+
+    def _read_table_of_answers(self, answers: Any) -> Answers:
+        """Of a table what stands where labels are left open; of a flat list the answers to a single instance."""
+        row, label = (place.astype(np.int64) for place in self.abstained.nonzero())
+        if isinstance(answers, PartialPrediction):
+            answers = Table(answers.codes, answers.axes.label_names, answers.axes.index)
+        if len(row) == 0 and np.size(answers) == 0:
+            return Answers(row, label, np.empty(0, np.int8))
         matrix, axes = read_matrix(answers, "answers", InvalidLabels)
+        is_flat = np.ndim(answers) == 1
         if matrix.shape == self.shape:
             self.axes.require_same(axes, "answers")
             values = self._where_open(matrix)
-        elif matrix.shape == (1, n_open):
+        elif is_flat and matrix.shape[1] == len(row) and (len(self) == 1 or len(row) == 1):
             values = dense(matrix)[0]
         else:
-            raise InvalidLabels(
-                f"answers: shape {matrix.shape}; expected a table of {self.shape}, "
-                f"or one answer for each of the {n_open} abstained labels, row by row"
-            )
-        bad = np.flatnonzero(~np.isin(values, (0, 1)))
+            raise InvalidLabels(_unclear(matrix.shape, self.shape, is_flat))
+        given = ~(np.isnan(values.astype(np.float64)) | (values == ABSTAIN))
+        bad = np.flatnonzero(given & ~np.isin(values, (0, 1)))
         if len(bad):
-            i, j = (int(place[bad[0]]) for place in self.abstained.nonzero())
-            where = f"{self.axes.row(i)}, {self.axes.label(j)}"
-            raise InvalidLabels(f"answers: {where} is {values[bad[0]]}; an abstained label needs the answer 0 or 1")
-        return values.astype(np.int8)
+            where = f"{self.axes.row(int(row[bad[0]]))}, {self.axes.label(int(label[bad[0]]))}"
+            raise InvalidLabels(f"answers: {where} is {values[bad[0]]}; {EXPECTED}")
+        return Answers(row[given], label[given], values[given].astype(np.int8))
+
+    def _codes_at(self, row: NDArray[np.int64], label: NDArray[np.int64]) -> NDArray[Any]:
+        """The codes of single labels; 0 where sparse codes store none."""
+        return np.asarray(self.codes[row, label]).ravel()
 
     def _where_open(self, matrix: Matrix) -> NDArray[Any]:
         """What a table holds where labels are left open, row by row."""
@@ -220,7 +254,8 @@ class PartialPrediction(_Partial):
     1  0  ?  1
     >>> prediction.n_abstained
     array([1, 1])
-    >>> prediction.fill([1, 0])  # a human answers the two open labels
+    >>> answers = [{"id": 1, "label": 1, "answer": 0}, {"id": 0, "label": 1, "answer": 1}]
+    >>> prediction.fill(answers).labels  # a human has answered the two open labels
     array([[1, 1, 0],
            [0, 0, 1]], dtype=int8)
     """
@@ -233,26 +268,43 @@ class PartialPrediction(_Partial):
         """int8, n × m: 1, 0 or −1 = abstained. CSR if the probabilities were sparse; what it does not store is 0."""
         return self.codes
 
-    def fill(self, answers: Any) -> Any:
-        """The complete labelling once a human has answered.
+    def fill(self, answers: Any) -> "PartialPrediction":
+        """The prediction with the answers that humans have given to abstained labels.
 
         Parameters
         ----------
-        answers : n × m table, or one answer per abstained label, row by row
-            0 or 1 for every abstained label. Of a table only these are read: the others may hold anything.
+        answers : n × m table, records, or ReviewQueue
+            A table of the shape (and with the names) of the prediction: 0 or 1 where a label is abstained; the other
+            cells may hold anything. Or records with ``id`` (the name of the row, or its number), ``label`` and
+            ``answer``, in any order: a data frame, a list of dicts or a dict of columns. Or a review queue with its
+            answers, `ReviewQueue.with_answers`. What is missing (NaN, −1, None, or not listed) stays abstained. A flat
+            list is taken for a single instance only: it does not say which label each answer is for.
 
         Returns
         -------
-        int8 array or CSR, n × m
+        PartialPrediction
+            With the same names, complete where everything is answered. It has no expected loss.
+
+        Examples
+        --------
+        >>> import abstain
+        >>> prediction = abstain.PartialPrediction([[1, -1, 0], [-1, 0, -1]], label_names=["sky", "sea", "sand"])
+        >>> prediction.fill([{"id": 1, "label": "sky", "answer": 0}, {"id": 0, "label": "sea", "answer": 1}])
+        PartialPrediction of 2 instances × 3 labels: 16.7% abstained
+           sky  sea  sand
+        0    1    1     0
+        1    0    0     ?
         """
-        values = self._read_answers(answers)
-        complete = self.codes.copy()
-        if sparse.issparse(complete):
-            complete.data[complete.data == ABSTAIN] = values
-            complete.eliminate_zeros()
+        found = self._read_answers(answers)
+        codes = self.codes.copy()
+        if sparse.issparse(codes):
+            n, m = self.shape
+            stored = np.repeat(np.arange(n), np.diff(codes.indptr)) * m + codes.indices
+            codes.data[np.searchsorted(stored, found.row * m + found.label)] = found.answer
+            codes.eliminate_zeros()
         else:
-            complete[complete == ABSTAIN] = values
-        return complete
+            codes[found.row, found.label] = found.answer
+        return PartialPrediction.trusted(codes, self.axes, None)
 
     def _check(self, matrix: Matrix, axes: Axes) -> None:
         require_codes(matrix, axes, (ABSTAIN, 0, 1), self.noun, "a label is 1, 0 or −1 (abstained)")
@@ -295,20 +347,36 @@ class PartialRanking(_Partial):
         best_first: NDArray[np.intp] = labels[ranked][np.argsort(positions[ranked])]
         return best_first
 
-    def fill(self, answers: Any) -> NDArray[np.int32]:
-        """The complete ranking once a human has said which of the left out labels are relevant.
+    def fill(self, answers: Any) -> "PartialRanking":
+        """The ranking once humans have said which of the abstained labels are relevant.
 
-        Those that are come first, those that are not come last.
+        Those that are come first, those that are not come last, by label; what is not answered stays unranked.
 
         Parameters
         ----------
-        answers : n × m table, or one answer per label left out, row by row
-            0 or 1 for every label that is not ranked. Of a table only these are read.
+        answers : n × m table, records, or ReviewQueue
+            As for `PartialPrediction.fill`: 1 for a relevant label, 0 for one that is not.
+
+        Returns
+        -------
+        PartialRanking
+            With the same names, complete where everything is answered. It has no expected loss.
+
+        Examples
+        --------
+        >>> import abstain
+        >>> ranking = abstain.PartialRanking([[1, -1, 0, -1]])
+        >>> ranking.fill([{"id": 0, "label": 3, "answer": 1}]).positions
+        array([[ 2, -1,  1,  0]], dtype=int32)
         """
-        values = self._read_answers(answers)
+        found = self._read_answers(answers)
+        m = self.shape[1]
         key = self._corner(*self.shape).astype(np.int64)
-        key[key == ABSTAIN] = np.where(values == 1, ABSTAIN, self.shape[1])
-        return np.argsort(np.argsort(key, axis=1, kind="stable"), axis=1).astype(np.int32)
+        key[key == ABSTAIN] = m + 1
+        key[found.row, found.label] = np.where(found.answer == 1, ABSTAIN, m)
+        positions = np.argsort(np.argsort(key, axis=1, kind="stable"), axis=1).astype(np.int32)
+        positions[key == m + 1] = ABSTAIN
+        return PartialRanking.trusted(positions, self.axes, None)
 
     def _check(self, matrix: Matrix, axes: Axes) -> None:
         if sparse.issparse(matrix):
@@ -333,6 +401,18 @@ class PartialRanking(_Partial):
         everywhere = np.arange(n + 1) * m, np.tile(np.arange(m), n)
         packing.lift_positions(*everywhere, some.indptr, some.indices, some.data, corner.reshape(-1))
         return corner
+
+
+def _unclear(given: tuple[int, int], expected: tuple[int, int], is_flat: bool) -> str:
+    ways = (
+        "records with id, label and answer, or queue.with_answers(answers) for answers in the order of a review queue"
+    )
+    if is_flat:
+        return (
+            f"answers: a flat list of {given[1]} does not say which label of which instance each answer is for; "
+            f"expected a table of shape {expected}, {ways}"
+        )
+    return f"answers: shape {given}; expected a table of shape {expected}, {ways}"
 
 
 def require_codes(matrix: Matrix, axes: Axes, codes: tuple[int, ...], what: str, accepted: str) -> None:

@@ -1,7 +1,7 @@
 """What is a review worth? The labels left open, the most valuable review first."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.alignment import aligned_blocks, require_same_table
+from abstain.answers import Answers, AnswerSource, read_answer
 from abstain.chunks import is_chunked
-from abstain.errors import InvalidLoss, InvalidProbabilities
+from abstain.errors import InvalidLabels, InvalidLoss, InvalidProbabilities
+from abstain.frames import make_frame
 from abstain.losses import LossLike, as_loss
 from abstain.matrix import Axes
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
@@ -20,11 +22,22 @@ SHOWN = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReviewQueue:
+class ReviewQueue(AnswerSource):
     """The labels that a prediction leaves open, in the order in which they should be reviewed.
 
     One entry for each of them in every array; what saves most comes first, of equals the first row, and there the first
-    label.
+    label. Answers come back by way of `with_answers`, or in the frame that `to_frame` gives, with a column ``answer``.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> p = [[0.97, 0.55, 0.08], [0.30, 0.04, 0.88]]
+    >>> prediction = abstain.decide(p, penalty=0.2)
+    >>> queue = abstain.review_queue(p, prediction)
+    >>> answered = queue.with_answers([1, 0])  # in the order of the queue
+    >>> prediction.fill(answered).labels
+    array([[1, 1, 0],
+           [0, 0, 1]], dtype=int8)
     """
 
     row: NDArray[np.int64]
@@ -33,6 +46,8 @@ class ReviewQueue:
     saves: NDArray[np.float64]
     """How much expected loss the review saves: what the best answer without it would cost."""
     axes: Axes
+    answer: NDArray[np.float64] | None = None
+    """1, 0 or NaN (not answered yet) for each entry; None before `with_answers`."""
 
     def __len__(self) -> int:
         return len(self.row)
@@ -42,15 +57,43 @@ class ReviewQueue:
         """What the labels are called, if that is known."""
         return self.axes.label_names
 
-    def to_frame(self) -> Any:
-        """A pandas frame with the columns id (the row's name, or its number), label, probability and saves."""
-        try:
-            import pandas as pd
-        except ImportError as reason:
-            raise ImportError("to_frame needs pandas: pip install 'abstain[frames]'") from reason
+    def with_answers(self, answers: Any) -> "ReviewQueue":
+        """The queue with what humans have answered, one answer for each entry, in its order.
 
+        Parameters
+        ----------
+        answers : sequence of 0, 1, or None or NaN for what is not answered yet
+
+        Returns
+        -------
+        ReviewQueue
+            `PartialPrediction.fill` takes it.
+        """
+        given = list(answers)
+        if len(given) != len(self):
+            raise InvalidLabels(f"answers: has {len(given)} for {len(self)} labels in the queue; None is no answer yet")
+        read = [read_answer(value, f"answer {k}") for k, value in enumerate(given)]
+        return replace(self, answer=np.array([np.nan if value is None else value for value in read], np.float64))
+
+    def answers_for(self, axes: Axes) -> Answers:
+        """The answers by the numbers of their rows and labels, for a prediction with these names."""
+        if self.answer is None:
+            raise InvalidLabels("answers: the queue has none yet; give them with queue.with_answers(answers)")
+        axes.require_same(self.axes, "the queue")
+        given = ~np.isnan(self.answer)
+        return Answers(self.row[given], self.label[given], self.answer[given].astype(np.int8))
+
+    def to_frame(self) -> Any:
+        """A data frame with the columns id (the row's name, or its number), label, probability and saves.
+
+        It has a column answer too if there are answers, and is of the library that the probabilities came in, pandas by
+        default.
+        """
         rows, labels = self._names()
-        return pd.DataFrame({"id": rows, "label": labels, "probability": self.probability, "saves": self.saves})
+        columns = {"id": rows.tolist(), "label": labels.tolist(), "probability": self.probability, "saves": self.saves}
+        if self.answer is not None:
+            columns["answer"] = self.answer
+        return make_frame(columns, self.axes.library)
 
     def _names(self, first: int | None = None) -> tuple[Any, Any]:
         """What the rows and the labels of the first entries are called, or else their numbers."""

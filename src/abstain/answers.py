@@ -1,0 +1,118 @@
+"""What humans have answered to the labels that a prediction leaves open: tables, records, review queues."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstain.errors import InvalidLabels
+from abstain.frames import is_frame, open_frame
+from abstain.matrix import Axes
+
+COLUMNS = ("id", "label", "answer")
+EXPECTED = "an answer is 1 or 0, or missing if nobody has answered yet"
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Rows and labels by their numbers, and the answer to each: 1 or 0."""
+
+    row: NDArray[np.int64]
+    label: NDArray[np.int64]
+    answer: NDArray[np.int8]
+
+
+class AnswerSource(ABC):
+    """An object that knows answers by the numbers of their rows and labels."""
+
+    @abstractmethod
+    def answers_for(self, axes: Axes) -> Answers:
+        """The answers to labels of a prediction with these rows and labels."""
+
+
+def read_answer(value: Any, where: str) -> int | None:
+    """1, 0, or None where there is no answer yet; an `InvalidLabels` that names the place for anything else."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or value == "" or type(value).__name__ == "NAType":
+        return None
+    if isinstance(value, Real):
+        number = float(value)
+        if np.isnan(number) or number == -1:  # as in an array with abstentions
+            return None
+        if number in (0.0, 1.0):
+            return int(number)
+    raise InvalidLabels(f"answers: {where} is {value!r}; {EXPECTED}")
+
+
+def read_records(answers: Any) -> list[tuple[Any, Any, Any]] | None:
+    """(id, label, answer) of each record in a frame, a dict of columns or a list of dicts; None if it is no such thing.
+
+    Raises `InvalidLabels` if one of the three is missing.
+    """
+    if isinstance(answers, Mapping):
+        _require_columns(answers, "the dict")
+        columns = [list(answers[name]) for name in COLUMNS]
+        if len({len(column) for column in columns}) > 1:
+            raise InvalidLabels("answers: id, label and answer have different lengths")
+        return list(zip(*columns, strict=True))
+    if isinstance(answers, Sequence) and not isinstance(answers, str) and len(answers) > 0:
+        if not all(isinstance(record, Mapping) for record in answers):
+            return None
+        for k, record in enumerate(answers):
+            _require_columns(record, f"record {k}")
+        return [(record["id"], record["label"], record["answer"]) for record in answers]
+    if is_frame(answers):
+        frame = open_frame(answers)
+        if "label" in frame.columns and "answer" in frame.columns:
+            _require_columns(frame.columns, "the frame")
+            return list(zip(*(frame.column(name) for name in COLUMNS), strict=True))
+    return None
+
+
+def _require_columns(given: Iterable[Hashable], what: str) -> None:
+    missing = [name for name in COLUMNS if name not in given]
+    if missing:
+        raise InvalidLabels(f"answers: {what} has no {missing[0]!r}; answers in records need id, label and answer")
+
+
+def locate_records(records: list[tuple[Any, Any, Any]], axes: Axes, shape: tuple[int, int]) -> Answers:
+    """Records by the numbers of their rows and labels; those without an answer are left out."""
+    rows, labels = _Names(axes.index, shape[0], "id", "row"), _Names(axes.label_names, shape[1], "label", "label")
+    found: dict[tuple[int, int], int] = {}
+    for k, (name, label, value) in enumerate(records):
+        place = rows.find(name, k), labels.find(label, k)
+        where = f"record {k} (id {name!r}, label {label!r})"
+        answer = read_answer(value, where)
+        if answer is not None and found.setdefault(place, answer) != answer:
+            raise InvalidLabels(f"answers: {where} says {answer}, an earlier record {1 - answer}; keep one of them")
+    places = np.array(list(found), np.int64).reshape(-1, 2)
+    return Answers(places[:, 0], places[:, 1], np.array(list(found.values()), np.int8))
+
+
+class _Names:
+    """The rows or the labels of a prediction by what they are called, or by their numbers where they have no names."""
+
+    def __init__(self, names: Any, size: int, key: str, noun: str) -> None:
+        self.key, self.noun, self.size = key, noun, size
+        known = range(size) if names is None else list(names)
+        self._exact: dict[Any, int] = {name: i for i, name in reversed(list(enumerate(known)))}
+        self._text = {str(name): i for name, i in self._exact.items()}  # numbers come back from files as text
+        self._twice = len(self._exact) < size
+
+    def find(self, name: Any, k: int) -> int:
+        """The number of what record k names."""
+        if isinstance(name, float) and name.is_integer():  # a column of whole numbers with gaps holds floats
+            name = int(name)
+        i = self._exact.get(name, self._text.get(str(name)))
+        if i is None:
+            raise InvalidLabels(
+                f"answers: record {k} has the {self.key} {name!r}, which is no {self.noun} of the prediction"
+            )
+        if self._twice:
+            raise InvalidLabels(f"answers: the prediction has {self.noun}s of the same name; answer with a table")
+        return i
