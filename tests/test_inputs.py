@@ -2,9 +2,11 @@
 
 import re
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -50,6 +52,9 @@ class ArrayLike:
         lambda p: np.ma.masked_array(p),
         pd.DataFrame,
         lambda p: pl.DataFrame(p, schema=[str(j) for j in range(p.shape[1])], orient="row"),
+        lambda p: pl.LazyFrame(p, schema=[str(j) for j in range(p.shape[1])], orient="row"),
+        lambda p: pa.Table.from_pandas(pd.DataFrame(p)),
+        lambda p: duckdb.from_arrow(pa.Table.from_pandas(pd.DataFrame(p))),
         lambda p: pd.DataFrame(p).astype("Float64"),
         lambda p: pd.DataFrame(p).astype({0: "Float64"}),
         ArrayLike,
@@ -57,6 +62,42 @@ class ArrayLike:
 )
 def test_any_table_gives_the_same(convert, threads):
     np.testing.assert_array_equal(abstain.decide(convert(P), penalty=0.2).labels, EXPECTED)
+
+
+@pytest.mark.parametrize(
+    ("convert", "kind"),
+    [
+        (lambda frame: frame, pd.DataFrame),
+        (pl.from_pandas, pl.DataFrame),
+        (lambda frame: pl.from_pandas(frame).lazy(), pl.DataFrame),
+        (pa.Table.from_pandas, pa.Table),
+        (lambda frame: duckdb.from_arrow(pa.Table.from_pandas(frame)), pa.Table),
+    ],
+    ids=["pandas", "polars", "polars lazy", "pyarrow", "duckdb"],
+)
+def test_frames_of_any_library_keep_their_names(convert, kind):
+    names = [f"label {j}" for j in range(P.shape[1])]
+    table = convert(pd.DataFrame(P, columns=names))
+    prediction = abstain.decide(table, penalty=0.2)
+    assert prediction.label_names == tuple(names)
+    answers = prediction.to_frame()
+    assert type(answers) is kind
+    np.testing.assert_array_equal(abstain.PartialPrediction(answers).labels, EXPECTED)
+    queue = abstain.review_queue(table, prediction).to_frame()
+    assert type(queue) is kind
+    assert len(queue) == prediction.n_abstained.sum()
+    assert abstain.Table(table).label_names == tuple(names)
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas, lambda frame: frame])
+def test_missing_and_text_columns_of_frames_are_named(convert):
+    frame = pd.DataFrame({"sky": [0.5, None], "sea": [0.1, 0.2]})
+    with pytest.raises(abstain.InvalidProbabilities, match=r"row 1.*, column 0 \(label 'sky'\) is nan"):
+        abstain.decide(convert(frame))
+    assert abstain.PartialPrediction(convert(pd.DataFrame({"sky": [1.0, None]}))).labels.tolist() == [[1], [-1]]
+    frame = pd.DataFrame({"sky": [0.5, 0.1], "id": ["a", "b"]})
+    with pytest.raises(abstain.InvalidProbabilities, match=r"column 1 \(label 'id'\) has type .*, expected numbers"):
+        abstain.decide(convert(frame))
 
 
 def test_memory_map(tmp_path):

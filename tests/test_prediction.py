@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 
 import abstain
 from abstain import PartialPrediction, PartialRanking
@@ -98,8 +99,38 @@ def test_text():
     assert "?" in text
     assert "…" in text
     assert len(text.splitlines()) == 11
-    wide = repr(abstain.decide(np.full((2, 100), 0.5)))
-    assert max(map(len, wide.splitlines())) < 100
+
+
+def wide_table():
+    p = np.full((2, 100), 0.01)
+    p[0, [97, 3]], p[0, [50, 99]], p[1, :6] = 0.99, 0.5, 0.4
+    return pd.DataFrame(p, columns=[f"code {j}" for j in range(99)] + ["x" * 5000], index=["id-1", "id-2"])
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda frame: frame,
+        lambda frame: abstain.Table(
+            sparse.csr_array(frame.to_numpy() * (frame.to_numpy() > 0.1)), list(frame.columns), list(frame.index)
+        ),
+    ],
+)
+def test_of_many_labels_those_are_shown_that_are_not_answered_no(convert):
+    prediction = abstain.decide(convert(wide_table()), penalty=0.2)
+    assert repr(prediction).splitlines()[1:] == [
+        "      yes              ask",
+        f"id-1  code 3, code 97  code 50, {'x' * 23}…",
+        "id-2  –                code 0, code 1, code 2, code 3 + 2 more",
+    ]
+    html = prediction._repr_html_()
+    assert "<td>code 3, code 97</td>" in html
+    assert '<th style="white-space:nowrap">id-1</th>' in html
+    ranking = repr(abstain.decide(convert(wide_table()), "rank", 0.1))
+    assert ranking.splitlines()[1].split() == ["ranked", "first", "not", "ranked"]
+    assert ranking.splitlines()[2].startswith("id-1  code 3, code 97")
+    assert repr(prediction.fill([{"id": "id-1", "label": "code 50", "answer": 1}])).count("code 50") == 1
+    assert len(repr(abstain.decide(np.zeros((0, 20))))) < 100
 
 
 def test_html_is_escaped():

@@ -16,6 +16,10 @@ def test_names_are_sorted_and_there():
     assert all(hasattr(abstain, name) for name in abstain.__all__)
 
 
+def test_completion_offers_public_names_only():
+    assert dir(abstain) == sorted([*abstain.__all__, "__version__"])
+
+
 def test_every_public_name_says_what_it_is():
     assert all(getattr(abstain, name).__doc__ for name in abstain.__all__)
 

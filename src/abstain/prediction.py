@@ -22,7 +22,7 @@ from abstain.matrix import Axes, Matrix, Table, csr_in_order, dense, read_matrix
 ABSTAIN = -1
 """The code for "abstained" in arrays."""
 
-SHOWN_ROWS, SHOWN_LABELS = 8, 12
+SHOWN_ROWS, SHOWN_LABELS, SHOWN_NAMES = 8, 12, 4
 CHECKED_ROWS = 10_000
 
 
@@ -130,29 +130,49 @@ class _Partial(ABC):
         return f"{type(self).__name__} of {size}: {rate:.1%} abstained{expected}"
 
     def _preview(self) -> tuple[list[str], list[list[str]], list[str]]:
-        """Row names, cells and label names of the corner that is shown."""
+        """Row names, cells and column names of what is shown: the codes, or the names of labels if there are many."""
         n, m = self.shape
-        corner = self._corner(SHOWN_ROWS, SHOWN_LABELS)
-        cells = [["?" if code == ABSTAIN else str(code) for code in row] for row in corner]
-        rows = [str(i if self.axes.index is None else self.axes.index[i]) for i in range(len(cells))]
-        names = [str(name) for name in (self.label_names or range(m))[:SHOWN_LABELS]]
         if m > SHOWN_LABELS:
-            names.append("…")
-            cells = [[*row, "…"] for row in cells]
+            names = list(self._lists(0)) if n else []
+            cells = [
+                [self._some_names(labels) for labels in self._lists(i).values()] for i in range(min(n, SHOWN_ROWS))
+            ]
+        else:
+            names = [str(name) for name in self.axes.names(m)]
+            cells = [["?" if code == ABSTAIN else str(code) for code in row] for row in self._corner(SHOWN_ROWS, m)]
+        rows = [str(i if self.axes.index is None else self.axes.index[i]) for i in range(len(cells))]
         if n > SHOWN_ROWS:
             rows.append("…")
             cells.append(["…"] * len(names))
         return rows, cells, names
 
+    @abstractmethod
+    def _lists(self, i: int) -> dict[str, NDArray[np.intp]]:
+        """What is worth knowing of an instance with many labels: which of them are answered, and which abstained."""
+
+    def _some_names(self, labels: NDArray[np.intp]) -> str:
+        names = self.axes.label_names
+        shown = ", ".join(_short(str(j if names is None else names[j])) for j in labels[:SHOWN_NAMES])
+        more = len(labels) - SHOWN_NAMES
+        return f"{shown} + {more} more" if more > 0 else shown or "–"
+
+    def _stored(self, i: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+        """Labels and codes of one instance: all of them, or those that are stored."""
+        if not sparse.issparse(self.codes):
+            return np.arange(self.shape[1]), self.codes[i]
+        stored = slice(self.codes.indptr[i], self.codes.indptr[i + 1])
+        return self.codes.indices[stored].astype(np.intp), self.codes.data[stored]
+
     def __repr__(self) -> str:
         rows, cells, names = self._preview()
         margin = max((len(row) for row in rows), default=0)
         widths = [max(len(text) for text in column) for column in zip(names, *cells, strict=True)]
-        lines = ["  ".join([" " * margin, *(name.rjust(width) for name, width in zip(names, widths, strict=True))])]
-        for row, line in zip(rows, cells, strict=True):
-            cell = (text.rjust(width) for text, width in zip(line, widths, strict=True))
-            lines.append("  ".join([row.rjust(margin), *cell]))
-        return "\n".join([self._summary(), *lines]) if rows else self._summary()
+        justify = str.ljust if self.shape[1] > SHOWN_LABELS else str.rjust
+        lines = [self._summary()]
+        for row, line in zip(["", *rows], [names, *cells], strict=True):
+            cell = (justify(text, width) for text, width in zip(line, widths, strict=True))
+            lines.append("  ".join([row.rjust(margin), *cell]).rstrip())
+        return "\n".join(lines) if rows else self._summary()
 
     def _repr_html_(self) -> str:
         rows, cells, names = self._preview()
@@ -165,7 +185,7 @@ class _Partial(ABC):
                 else f"<td>{escape(text)}</td>"
                 for text in line
             )
-            body += f"<tr><th>{escape(row)}</th>{''.join(marked)}</tr>"
+            body += f'<tr><th style="white-space:nowrap">{escape(row)}</th>{"".join(marked)}</tr>'
         return (
             f"<p>{escape(self._summary())}</p>"
             f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -306,6 +326,10 @@ class PartialPrediction(_Partial):
             codes[found.row, found.label] = found.answer
         return PartialPrediction.trusted(codes, self.axes, None)
 
+    def _lists(self, i: int) -> dict[str, NDArray[np.intp]]:
+        labels, codes = self._stored(i)
+        return {"yes": labels[codes == 1], "ask": labels[codes == ABSTAIN]}
+
     def _check(self, matrix: Matrix, axes: Axes) -> None:
         require_codes(matrix, axes, (ABSTAIN, 0, 1), self.noun, "a label is 1, 0 or −1 (abstained)")
 
@@ -338,11 +362,7 @@ class PartialRanking(_Partial):
     def order(self, i: int) -> NDArray[np.intp]:
         """The ranked labels of instance i, best first (of a sparse ranking, those stored)."""
         i = range(len(self))[i]
-        if sparse.issparse(self.codes):
-            stored = slice(self.codes.indptr[i], self.codes.indptr[i + 1])
-            labels, positions = self.codes.indices[stored].astype(np.intp), self.codes.data[stored]
-        else:
-            labels, positions = np.arange(self.shape[1]), self.codes[i]
+        labels, positions = self._stored(i)
         ranked = positions != ABSTAIN
         best_first: NDArray[np.intp] = labels[ranked][np.argsort(positions[ranked])]
         return best_first
@@ -378,6 +398,10 @@ class PartialRanking(_Partial):
         positions[key == m + 1] = ABSTAIN
         return PartialRanking.trusted(positions, self.axes, None)
 
+    def _lists(self, i: int) -> dict[str, NDArray[np.intp]]:
+        labels, codes = self._stored(i)
+        return {"ranked first": self.order(i), "not ranked": labels[codes == ABSTAIN]}
+
     def _check(self, matrix: Matrix, axes: Axes) -> None:
         if sparse.issparse(matrix):
             raise InvalidLabels("positions: give a dense table; only `decide` makes sparse rankings")
@@ -401,6 +425,10 @@ class PartialRanking(_Partial):
         everywhere = np.arange(n + 1) * m, np.tile(np.arange(m), n)
         packing.lift_positions(*everywhere, some.indptr, some.indices, some.data, corner.reshape(-1))
         return corner
+
+
+def _short(name: str, most: int = 24) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _unclear(given: tuple[int, int], expected: tuple[int, int], is_flat: bool) -> str:

@@ -2,7 +2,7 @@
 
 scikit-learn's multi-label classifiers answer ``predict_proba`` in several ways: forests, nearest neighbours and
 `MultiOutputClassifier` with a list of (n, 2) arrays, chains, one-vs-rest and neural networks with one (n, m) array, and
-a label that was constant in training with one column instead of two.
+a label that was constant in training with one column instead of two. Others, such as skorch, have an axis of classes.
 """
 
 from typing import Any
@@ -15,6 +15,7 @@ from scipy.special import logit
 from abstain.errors import InvalidProbabilities
 from abstain.matrix import Matrix, dense
 
+SUM_TOLERANCE = 1e-3  # probabilities of half precision add up to 1 as exactly as that
 SHORTEST_ODDS = 1e-4  # scores end where the probabilities p and 1 − p get there: ensembles of trees give exact zeros
 
 
@@ -27,6 +28,13 @@ def label_probabilities(estimator: Any, X: Any) -> Matrix:
         Any of scikit-learn's, or one that behaves alike. Of a single target the classes are the labels.
     X : array-like of shape (n, n_features)
         What the estimator accepts.
+
+    Returns
+    -------
+    NDArray or csr_array of shape (n, m)
+        From (n, m) arrays, lists with an (n, 2) array for each label, and (n, m, 2), (n, 2, m) or (m, n, 2) arrays with
+        an axis of two classes. Where a shape such as (n, 2, 2) could mean two things, the axis that adds up to 1 tells
+        them apart; (n, n, 2) cannot be told apart, and is refused.
 
     Examples
     --------
@@ -53,11 +61,37 @@ def label_probabilities(estimator: Any, X: Any) -> Matrix:
     if sparse.issparse(response):
         return sparse.csr_array(response)
     table = np.asarray(response, dtype=np.float64)
-    if table.ndim == 3 and table.shape[2] == 2:
-        return table[:, :, 1]
+    if table.ndim == 3:
+        return _relevant_of_classes(table, X, f"{type(estimator).__name__}.predict_proba")
     if table.ndim != 2:
         raise InvalidProbabilities(f"{type(estimator).__name__}.predict_proba gives an array of shape {table.shape}")
     return table
+
+
+def _relevant_of_classes(table: NDArray[np.float64], X: Any, what: str) -> NDArray[np.float64]:
+    """P(class 1) from an array with an axis of two classes, which is told by its sums of one: (n, m) of any order."""
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    found: list[NDArray[np.float64]] = []
+    if table.shape[2] == 2 and np.allclose(table.sum(axis=2), 1.0, rtol=0.0, atol=SUM_TOLERANCE):
+        found += [table[:, :, 1]] if table.shape[0] == n else []  # (n, m, 2), as some neural networks have it
+        found += [table[:, :, 1].T] if table.shape[1] == n else []  # (m, n, 2), a stacked list of labels
+    if (
+        table.shape[1] == 2
+        and table.shape[0] == n
+        and np.allclose(table.sum(axis=1), 1.0, rtol=0.0, atol=SUM_TOLERANCE)
+    ):
+        found += [table[:, 1, :]]  # (n, 2, m), as skorch has it
+    if not found:
+        raise InvalidProbabilities(
+            f"{what} gives an array of shape {table.shape} for {n} instances; expected (n, m), or an axis of two "
+            "classes whose probabilities add up to 1: (n, m, 2), (n, 2, m) or (m, n, 2)"
+        )
+    if any(not np.allclose(found[0], other, rtol=0.0, atol=2 * SUM_TOLERANCE) for other in found[1:]):
+        raise InvalidProbabilities(
+            f"{what} gives an array of shape {table.shape} for {n} instances, which can be read in two ways; pass "
+            "another number of instances, or P(label is relevant) as one (n, m) array to abstain.decide"
+        )
+    return np.ascontiguousarray(found[0])
 
 
 def is_vector_of_one_label(estimator: Any) -> bool:
