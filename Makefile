@@ -2,10 +2,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 ACTIVE := .venv/.installed
 
-.PHONY: help browser java demo test lint format bench scale study experiments rules clean
+.PHONY: help browser java demo test test-fast lint format bench scale study experiments rules clean
 help:
 	@echo "make demo    a first look: learn, decide, and see what silence buys"
 	@echo "make test    all tests and doctests"
+	@echo "make test-fast   all but the browser, Spark, clusters, kills and simulations (90 seconds)"
 	@echo "make lint    style, types and layers"
 	@echo "make bench   measure speed and memory, write docs/performance.md"
 	@echo "make scale   measure streams, many labels and clusters, write docs/scale.md (half an hour)"
@@ -37,6 +38,9 @@ demo: $(ACTIVE)
 
 test: $(ACTIVE) browser java
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+
+test-fast: $(ACTIVE)
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not slow"
 
 lint: $(ACTIVE)
 	$(BIN)/ruff check

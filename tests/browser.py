@@ -80,6 +80,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Watched]]:
 
     def open_it(path: Path, *, fragment: str = "", **options: Any) -> Watched:
         context = browser.new_context(**options)
+        context.set_default_timeout(120_000)  # a machine that does much else is slow, not wrong
         contexts.append(context)
         watched = Watched(context.new_page())
         watched.page.goto(path.as_uri() + (f"#{fragment}" if fragment else ""))

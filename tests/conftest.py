@@ -1,5 +1,15 @@
 import pytest
 
+SLOW_FIXTURES = {"browser", "cluster", "spark"}
+"""Whoever uses one of them waits for a real Chromium, a Dask cluster or Spark."""
+
+
+def pytest_collection_modifyitems(items):
+    """Mark as slow what needs a real Chromium, a Dask cluster or Spark; ``-m "not slow"`` leaves it out."""
+    for item in items:
+        if SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture(params=["1", "2", "5"])
 def threads(request, monkeypatch):

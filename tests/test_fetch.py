@@ -252,7 +252,7 @@ def test_two_processes_at_once(server, tmp_path):
     both = [context.Process(target=_fetch_elsewhere, args=(f"{server.url}/good", tmp_path, results)) for _ in range(2)]
     for process in both:
         process.start()
-    assert [int(results.get(timeout=60)) for _ in both] == [4, 4]
+    assert [int(results.get(timeout=600)) for _ in both] == [4, 4]
     for process in both:
         process.join()
     assert files_in(tmp_path) == ["tiny/tiny.arff", "tiny/tiny.xml"]

@@ -3,6 +3,7 @@
 # ruff: noqa: F811 – fixtures are imported, and arguments
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ Open = Callable[..., Watched]
 N, M = 240, 7
 LABELS = [f"label {j}" for j in range(M)]
 PHONE = {"width": 360, "height": 740}
+PATIENCE = 120  # seconds: nobody waits for it but on a machine that does much else
 
 
 def example(n: int = N, m: int = M, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -79,11 +81,10 @@ def ready(watched: Watched, curves: bool = False) -> Any:
 
 def wait_for(page: Any, expression: str) -> None:
     """Wait until an expression holds. (Playwright's own way of waiting is eval, which the page's policy forbids.)"""
-    for _ in range(200):
-        if page.evaluate(expression):
-            return
+    end = time.monotonic() + PATIENCE
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, f"never happened: {expression}"
         page.wait_for_timeout(20)
-    raise AssertionError(f"never happened: {expression}")
 
 
 def settle(page: Any) -> None:
@@ -272,7 +273,7 @@ def test_numbers_in_code_and_address_are_short(shared: Any) -> None:
     page.locator("#cost-curve").scroll_into_view_if_needed()
     box = page.locator("#cost-curve .nsewdrag").first.bounding_box()
     page.mouse.move(box["x"] + 0.37 * box["width"], box["y"] + 0.5 * box["height"])
-    page.wait_for_timeout(120)
+    wait_for(page, "document.querySelector('#cost-curve')._hoverdata?.length")
     page.mouse.click(box["x"] + 0.37 * box["width"], box["y"] + 0.5 * box["height"])
     settle(page)
     wait_for(page, "location.hash.includes('cost=')")
@@ -472,7 +473,7 @@ def test_a_click_on_a_curve_chooses_its_setting(shared: Any) -> None:
         page.locator(chart).scroll_into_view_if_needed()
         box = page.locator(f"{chart} .nsewdrag").first.bounding_box()
         page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 0.5 * box["height"])
-        page.wait_for_timeout(120)
+        wait_for(page, f"document.querySelector('{chart}')._hoverdata?.length")
         page.mouse.click(box["x"] + 0.7 * box["width"], box["y"] + 0.5 * box["height"])
         settle(page)
         assert page.text_content("#headline") != before, chart
