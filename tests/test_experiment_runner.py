@@ -30,6 +30,8 @@ from abstain.experiment import Plan, load, models, plan, problems, run, runner
 from abstain.experiment.runner import _filled
 from abstain.experiment.store import Store
 
+pytestmark = pytest.mark.slow
+
 LEARNERS = "br-lr", "ecc-lr"
 LOSSES = "hamming", "f1"
 FOLDS = 5

@@ -19,6 +19,8 @@ import pytest
 import abstain
 from abstain.tables import Table, read_table, write_table
 
+pytestmark = pytest.mark.slow
+
 ABSTAIN = [sys.executable, "-m", "abstain"]
 HINT = " (--on-error skip or abstain goes on without it)\n"
 KINDS = (".parquet", ".csv", ".csv.gz", ".arrow", ".arrows", ".npy", ".npz")
