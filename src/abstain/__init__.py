@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from abstain import budget, exhaustive, metrics
 from abstain.decision import decide, risk_profile
 from abstain.errors import (
+    DatasetWarning,
     DownloadFailed,
     FitFailed,
     InvalidBudget,
@@ -43,6 +44,7 @@ __all__ = [
     "Capped",
     "Concave",
     "CostPath",
+    "DatasetWarning",
     "DownloadFailed",
     "FMeasure",
     "FitFailed",

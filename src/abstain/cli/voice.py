@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any, ClassVar
 
 import click
 
-from abstain.errors import FitFailed
+from abstain.errors import DatasetWarning, FitFailed
 from abstain.threads import STAGE
 
 REFUSED, INTERRUPTED, CLOSED_PIPE = 1, 130, 141  # and 128 + the number of a signal that asked to end
@@ -47,6 +48,14 @@ class Voice:
         """A sentence that is not the result, for people."""
         if not self.quiet:
             click.echo(text, err=True)
+
+    @contextmanager
+    def warnings_in_a_line(self) -> Iterator[None]:
+        """What the library warns of is said without the line of code that Python shows with it."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", DatasetWarning)
+            warnings.showwarning = lambda message, *_: self.remark(f"Warning: {message}")
+            yield
 
     def tell(self, **facts: Any) -> None:
         """The same, for programs."""
@@ -105,7 +114,9 @@ def voiced(command: Callable[..., None]) -> Callable[..., None]:
     )
     @wraps(command)
     def with_voice(*args: Any, quiet: bool, as_json: bool, **options: Any) -> None:
-        command(*args, voice=Voice(quiet, as_json), **options)
+        voice = Voice(quiet, as_json)
+        with voice.warnings_in_a_line():
+            command(*args, voice=voice, **options)
 
     return with_voice
 

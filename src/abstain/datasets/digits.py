@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.utils import Bunch, check_random_state
 
+from abstain.datasets.bunch import MultiLabelBunch
+
 SIDE = 8
 BRIGHTEST = 16
 TRAIN_SHARE = 0.6
@@ -76,7 +78,7 @@ def load_digit_pairs(
     target = np.zeros((n_samples, 10), np.uint8)
     target[np.arange(n_samples), digits.target[left]] = 1
     target[np.arange(n_samples), digits.target[right]] = 1
-    bunch = Bunch(
+    bunch = MultiLabelBunch(
         data=images.reshape(n_samples, -1),
         target=target,
         feature_names=[f"pixel_{r}_{c}" for r in range(SIDE) for c in range(images.shape[2])],

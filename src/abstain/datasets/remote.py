@@ -17,6 +17,7 @@ from urllib.error import HTTPError
 import numpy as np
 from sklearn.utils import Bunch
 
+from abstain.datasets.bunch import MultiLabelBunch
 from abstain.datasets.homes import DATASETS, OPENML, Dataset, File
 from abstain.datasets.mulan import load_mulan
 from abstain.errors import DownloadFailed, InvalidDataset
@@ -220,7 +221,7 @@ def _from_openml(dataset: Dataset, kept: Path, as_frame: bool, failed: DownloadF
     target: Any = positive.astype(np.uint8)
     if as_frame:
         target = type(found.target)(target, index=found.target.index, columns=found.target.columns)
-    bunch = Bunch(
+    bunch = MultiLabelBunch(
         data=found.data,
         target=target,
         feature_names=list(found.feature_names),
