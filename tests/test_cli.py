@@ -108,7 +108,7 @@ def test_without_matplotlib_there_is_a_table_but_no_figure(tmp_path, monkeypatch
     result = CliRunner().invoke(main, ["demo", "--train", "100", "--test", "50", "-o", str(tmp_path / "figure.png")])
     assert result.exit_code == 0
     assert "average loss per picture" in result.output
-    assert result.output.splitlines()[-2] == "No figure: the figure needs matplotlib: pip install 'abstain[plot]'"
+    assert result.output.splitlines()[-2] == "No figure: the figure needs matplotlib: pip install matplotlib"
 
 
 def test_a_figure_that_cannot_be_written(tmp_path):

@@ -438,7 +438,7 @@ def test_a_cluster_needs_dask(data, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     result = invoke(*arguments(data, tmp_path, "--cluster", "tcp://127.0.0.1:1"))
     assert result.exit_code == 1
-    assert result.output == "Error: a cluster needs Dask: pip install 'abstain[dask]'\n"
+    assert result.output == "Error: a cluster needs Dask: pip install 'dask[array,dataframe]' distributed\n"
 
 
 # On one core

@@ -366,7 +366,7 @@ def test_without_pooch(offer, tmp_path, monkeypatch):
     offer("http://127.0.0.1:9")
     monkeypatch.setitem(sys.modules, "pooch", None)
     for folder in (tmp_path, None):
-        with pytest.raises(ImportError, match=r"pip install 'abstain\[data\]'"):
+        with pytest.raises(ImportError, match=r"pip install pooch"):
             fetch("tiny", folder=folder)
 
 

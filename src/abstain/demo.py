@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from abstain.classifier import AbstainingClassifier
 from abstain.datasets import load_digit_pairs
 from abstain.decision import risk_profile
+from abstain.extras import optional
 from abstain.metrics import abstention_rate, answered_error_rate, error_capture_rate, generalized_loss
 from abstain.prediction import ABSTAIN, PartialPrediction
 from abstain.profile import RiskProfile
@@ -113,12 +114,9 @@ def describe(labels: NDArray[np.int8], truth: NDArray[np.uint8]) -> tuple[str, s
 
 def draw(demo: Demo, outcomes: Sequence[Outcome], path: Path) -> None:
     """The costs as curves, and some pictures with their answers."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as reason:
-        raise ImportError("the figure needs matplotlib: pip install 'abstain[plot]'") from reason
-
-    figure = Figure(figsize=(11, 5.4), layout="constrained")
+    figure = optional("matplotlib.figure", "the figure needs matplotlib").Figure(
+        figsize=(11, 5.4), layout="constrained"
+    )
     sides: Any = figure.subfigures(1, 2, width_ratios=(1.15, 1))
     loss, rate = sides[0].subplots(2, 1, sharex=True, height_ratios=(2, 1))
     costs = [o.cost for o in outcomes]

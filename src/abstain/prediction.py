@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.errors import InvalidLabels
+from abstain.extras import optional
 from abstain.kernels import packing
 from abstain.kernels.tally import count_open
 from abstain.matrix import Axes, Matrix, csr_in_order, dense, read_matrix, require_room
@@ -106,11 +107,7 @@ class _Partial(ABC):
                 raise InvalidLabels("label_names: polars needs a different name for each label")
             columns = {str(name): pl.Series(codes[:, j]) for j, name in enumerate(names)}
             return pl.DataFrame(columns).with_columns(pl.all().replace(ABSTAIN, None))
-        try:
-            import pandas as pd
-        except ImportError as reason:
-            raise ImportError("to_frame needs pandas: pip install 'abstain[frames]'") from reason
-
+        pd = optional("pandas", "to_frame needs pandas")
         integer = f"Int{8 * codes.dtype.itemsize}"
         frame = pd.DataFrame(codes, index=self.axes.index).astype(integer)
         frame[codes == ABSTAIN] = pd.NA

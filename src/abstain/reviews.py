@@ -11,6 +11,7 @@ from scipy import sparse
 from abstain.alignment import aligned_blocks, require_same_table
 from abstain.chunks import is_chunked
 from abstain.errors import InvalidLoss, InvalidProbabilities
+from abstain.extras import optional
 from abstain.losses import LossLike, as_loss
 from abstain.matrix import Axes
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
@@ -44,11 +45,7 @@ class ReviewQueue:
 
     def to_frame(self) -> Any:
         """A pandas frame with the columns id (the row's name, or its number), label, probability and saves."""
-        try:
-            import pandas as pd
-        except ImportError as reason:
-            raise ImportError("to_frame needs pandas: pip install 'abstain[frames]'") from reason
-
+        pd = optional("pandas", "to_frame needs pandas")
         rows, labels = self._names()
         return pd.DataFrame({"id": rows, "label": labels, "probability": self.probability, "saves": self.saves})
 

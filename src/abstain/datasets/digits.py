@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.utils import Bunch, check_random_state
 
 from abstain.datasets.bunch import MultiLabelBunch
+from abstain.extras import optional
 
 SIDE = 8
 BRIGHTEST = 16
@@ -115,10 +116,7 @@ def _side_by_side(left: NDArray[Any], right: NDArray[Any], overlap: int) -> NDAr
 
 
 def _framed(bunch: Bunch) -> Bunch:
-    try:
-        import pandas as pd
-    except ImportError as reason:
-        raise ImportError("as_frame needs pandas: pip install 'abstain[frames]'") from reason
+    pd = optional("pandas", "as_frame needs pandas")
     bunch.data = pd.DataFrame(bunch.data, columns=bunch.feature_names)
     bunch.target = pd.DataFrame(bunch.target, columns=bunch.target_names)
     return bunch

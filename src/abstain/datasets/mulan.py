@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from abstain.datasets.arff import Header, Source, broken, read_header, read_rows
 from abstain.datasets.columns import Columns, RowsSoFar
 from abstain.datasets.label_xml import ENDINGS, candidates, read_label_names
 from abstain.errors import DatasetWarning
+from abstain.extras import optional
 
 LARGE_FILE: Final = 20_000_000  # bytes; reading less takes no time worth showing
 
@@ -96,7 +96,7 @@ def load_mulan(
     """
     from tqdm import tqdm
 
-    pd = _import_pandas() if as_frame else None
+    pd = optional("pandas", "as_frame needs pandas") if as_frame else None
     with Source(arff) as source:
         header, blocks = read_header(source.name, source.blocks())
         relation, count = _split_relation(header.relation)
@@ -223,14 +223,6 @@ def _by_name(header: Header, names: list[Any], listed_in: str, arff: str) -> lis
     if not names:
         raise broken(listed_in, None, "the list of labels is empty")
     return sorted({places[name] for name in names})
-
-
-def _import_pandas() -> ModuleType:
-    try:
-        import pandas as pd
-    except ImportError as reason:
-        raise ImportError("as_frame needs pandas: pip install 'abstain[frames]'") from reason
-    return pd
 
 
 def _frames(bunch: Bunch, columns: Columns, pd: Any) -> Bunch:

@@ -21,6 +21,7 @@ from abstain.datasets.bunch import MultiLabelBunch
 from abstain.datasets.homes import DATASETS, OPENML, Dataset, File
 from abstain.datasets.mulan import load_mulan
 from abstain.errors import DownloadFailed, InvalidDataset
+from abstain.extras import optional
 
 TIMEOUT = 30.0
 """Seconds to wait for a connection, and then for each next piece of a file."""
@@ -37,7 +38,7 @@ def fetch(
 ) -> Bunch:
     """A published data set: from the folder it is kept in, or else from the first of its homes that has it.
 
-    Downloading needs ``pip install 'abstain[data]'``. A file that was put into the folder by hand, packed or not, is
+    Downloading needs pooch. A file that was put into the folder by hand, packed or not, is
     used like a downloaded one; so is ``<name>/<file>`` in the folder that the environment variable ``ABSTAIN_DATA``
     names. All are held to the published checksum.
 
@@ -107,11 +108,7 @@ def _kept_in(folder: str | os.PathLike[str] | None) -> Path:
 
 
 def _import_pooch() -> Any:
-    try:
-        import pooch
-    except ImportError as reason:
-        raise ImportError("fetching data sets needs pooch: pip install 'abstain[data]'") from reason
-    return pooch
+    return optional("pooch", "fetching data sets needs pooch")
 
 
 def _path_of(dataset: Dataset, file: File, kept: Path, progress: bool | None) -> Path:
