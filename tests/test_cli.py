@@ -1,5 +1,7 @@
 """The command line, as a user types it."""
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -163,3 +165,54 @@ def test_the_command_is_installed():
     assert abstain.__version__ in shown
     module = subprocess.run([sys.executable, "-m", "abstain", "-h"], capture_output=True, text=True, check=True).stdout
     assert module.startswith("Usage: abstain [OPTIONS]")
+
+
+ENTRIES = {"module": ["-m", "abstain"], "script": ["-c", "from abstain.__main__ import program; program()"]}
+
+
+@pytest.mark.parametrize(("name", "said"), [("SIGINT", "\nInterrupted.\n"), ("SIGTERM", "")])
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_signal_during_the_imports_shows_no_traceback(entry, name, said, tmp_path):
+    (tmp_path / "click.py").write_text(f"import os, signal\nos.kill(os.getpid(), signal.{name})\nraise AssertionError")
+    path = os.pathsep.join([str(tmp_path), str(Path(abstain.__file__).parents[1])])
+    command = [sys.executable, *ENTRIES[entry], "--version"]
+    ended = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
+    assert (ended.returncode, ended.stdout, ended.stderr) == (128 + getattr(signal, name), "", said)
+
+
+def test_nothing_slow_is_imported_before_signals_are_handled():
+    code = "import sys, abstain.__main__; print({'click', 'numpy', 'numba', 'scipy'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+PROGRAM = """
+import ctypes, os, signal
+import click
+from abstain.cli.voice import Commands, Progress
+
+@click.group(cls=Commands)
+def main(): pass
+
+@main.command()
+def work():
+    ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.{}))()
+    Progress("work", hidden=True).advance(1)
+    click.echo("done")
+
+signal.signal(signal.SIGHUP, signal.{})
+main(["work"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "hangup", "expected"),
+    [
+        ("SIGTERM", "SIG_DFL", (143, "", "")),
+        ("SIGINT", "SIG_DFL", (130, "", "\nInterrupted.\n")),
+        ("SIGHUP", "SIG_DFL", (129, "", "")),
+        ("SIGHUP", "SIG_IGN", (0, "done\n", "")),  # as nohup has it
+    ],
+)
+def test_a_signal_where_python_loses_exceptions_ends_the_command_without_complaint(name, hangup, expected):
+    ended = subprocess.run([sys.executable, "-c", PROGRAM.format(name, hangup)], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == expected

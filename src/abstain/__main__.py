@@ -1,5 +1,29 @@
-"""``python -m abstain`` is the command line."""
+"""The program: ``abstain`` and ``python -m abstain``."""
 
-from abstain.cli import main
+import os
+import signal
 
-main(prog_name="abstain")
+
+def _end(number: int, _: object) -> None:
+    """End at once. Nothing has been begun yet that would have to be tidied up."""
+    if number == signal.SIGINT:
+        os.write(2, b"\nInterrupted.\n")
+    os._exit(128 + number)
+
+
+def program() -> None:
+    """Run the command line.
+
+    Its imports take most of a second. An interrupt that came as an exception would end them in a traceback, or be lost
+    where Python calls back something that may not fail. A command sets its own handlers.
+    """
+    signal.signal(signal.SIGINT, _end)
+    signal.signal(signal.SIGTERM, _end)
+
+    from abstain.cli import main
+
+    main(prog_name="abstain")
+
+
+if __name__ == "__main__":
+    program()

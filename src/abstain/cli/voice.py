@@ -171,16 +171,28 @@ class _Ending:
     def __enter__(self) -> None:
         is_main = threading.current_thread() is threading.main_thread()
         known = [getattr(signal, name) for name in self.kinds if is_main and hasattr(signal, name)]
-        self._before = {number: signal.signal(number, self._end) for number in known}
+        self._before = {number: signal.signal(number, self._end) for number in known if not _is_under_nohup(number)}
+        self._hook_before = sys.unraisablehook
+        sys.unraisablehook = self._complain
 
     def __exit__(self, *_: object) -> None:
         _Ending.asked = None
+        sys.unraisablehook = self._hook_before
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
     def _end(self, number: int, _: object) -> None:
         _Ending.asked = self.kinds[signal.Signals(number).name](128 + number)
         raise _Ending.asked
+
+    def _complain(self, lost: "sys.UnraisableHookArgs") -> None:
+        """What was asked for is kept, so nobody needs to hear that Python has lost it."""
+        if lost.exc_value is not _Ending.asked:
+            self._hook_before(lost)
+
+
+def _is_under_nohup(number: int) -> bool:
+    return number == getattr(signal, "SIGHUP", None) and signal.getsignal(number) is signal.SIG_IGN
 
 
 def _in_words(reason: OSError) -> str:
