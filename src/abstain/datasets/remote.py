@@ -89,6 +89,13 @@ def fetch(
     return bunch
 
 
+def to_download(name: str, *, folder: str | os.PathLike[str] | None = None) -> tuple[Dataset, list[File]]:
+    """A published data set, and which of its files `fetch` would have to download. Nothing is."""
+    dataset = _called(name)
+    kept = _kept_in(folder)
+    return dataset, [file for file in dataset.files if _here(dataset, file, kept) is None]
+
+
 def _called(name: str) -> Dataset:
     known = {_plain(key): dataset for key, dataset in DATASETS.items()}
     if not isinstance(name, str) or _plain(name) not in known:
@@ -113,12 +120,18 @@ def _import_pooch() -> Any:
 
 def _path_of(dataset: Dataset, file: File, kept: Path, progress: bool | None) -> Path:
     """Where the file is; it is downloaded if it is nowhere yet."""
+    path = _here(dataset, file, kept)
+    if path is None:
+        return _download(dataset, file, kept / _plain(dataset.name), progress)
+    _require_checksum(path, file)
+    return path
+
+
+def _here(dataset: Dataset, file: File, kept: Path) -> Path | None:
+    """Where the file is on this machine, if it is."""
     given = os.environ.get("ABSTAIN_DATA")
-    for folder in [kept] if given is None else [kept, Path(given).expanduser()]:
-        for path in _found(folder, dataset, file):
-            _require_checksum(path, file)
-            return path
-    return _download(dataset, file, kept / _plain(dataset.name), progress)
+    folders = [kept] if given is None else [kept, Path(given).expanduser()]
+    return next((path for folder in folders for path in _found(folder, dataset, file)), None)
 
 
 def _found(folder: Path, dataset: Dataset, file: File) -> Iterator[Path]:
