@@ -51,6 +51,19 @@ def test_the_pictures_shown_are_described_right(small):
         assert there == " ".join(str(d) for d in range(10) if small.truth[i, d])
         assert yes == (" ".join(str(d) for d in range(10) if labels[i, d] == 1) or "–")
         assert ask == (" ".join(str(d) for d in range(10) if labels[i, d] == -1) or "–")
+        assert bool(demo.mistakes(labels[i], small.truth[i])) == wrong[i]
+
+
+@pytest.mark.parametrize(
+    ("labels", "truth", "said"),
+    [
+        ([1, 0, -1, -1], [1, 0, 1, 0], ""),
+        ([0, 0, 1, 0], [1, 1, 1, 0], "0 1 missed"),
+        ([0, 1, 1, 0], [1, 0, 1, 0], "0 missed, 1 wrongly seen"),
+    ],
+)
+def test_mistakes_in_words(labels, truth, said):
+    assert demo.mistakes(np.array(labels, np.int8), np.array(truth, np.uint8)) == said
 
 
 @pytest.mark.parametrize("format_", ["pdf", "svg"])
@@ -63,7 +76,6 @@ def test_other_formats(small, tmp_path, format_):
     ("arguments", "message"),
     [
         (["dmo"], "No such command 'dmo'."),
-        (["demo", "--output", "nowhere/figure.png"], "there is no folder 'nowhere'"),
         (["demo", "--output", "figure.docx"], "'figure.docx' does not end in .png, .pdf or .svg"),
         (["demo", "--train", "5"], "5 is not in the range x>=100"),
         (["demo", "--seed", "4294967295"], "4294967295 is not in the range"),
@@ -113,12 +125,29 @@ def test_without_matplotlib_there_is_a_table_but_no_figure(tmp_path, monkeypatch
     assert result.output.splitlines()[-2] == "No figure: the figure needs matplotlib: pip install matplotlib"
 
 
-def test_a_figure_that_cannot_be_written(tmp_path):
-    figure = tmp_path / "figure.png"
-    figure.symlink_to(tmp_path / "nowhere" / "figure.png")
-    result = CliRunner().invoke(main, ["demo", "--train", "100", "--test", "50", "-o", str(figure)])
+def linked_to_nowhere(folder):
+    (folder / "demo.png").symlink_to(folder / "nowhere" / "demo.png")
+    return "demo.png"
+
+
+def a_folder_instead_of_the_report(folder):
+    (folder / "demo.html").mkdir()
+    return "demo.html"
+
+
+@pytest.mark.parametrize("obstacle", [linked_to_nowhere, a_folder_instead_of_the_report])
+def test_what_cannot_be_written_is_said_before_the_work(obstacle, tmp_path):
+    named = tmp_path / obstacle(tmp_path)
+    result = CliRunner().invoke(main, ["demo", "-o", str(tmp_path / "demo.png")])
     assert result.exit_code == 1
-    assert result.output.splitlines()[-1] == f"Error: {figure} cannot be written (No such file or directory)"
+    assert result.output.startswith(f"Error: {named}: ")
+    assert len(result.output.splitlines()) == 1
+
+
+def test_a_figure_in_no_folder():
+    result = CliRunner().invoke(main, ["demo", "-o", "nowhere/figure.png"])
+    assert result.exit_code == 1
+    assert result.output == "Error: nowhere/figure.png: there is no folder 'nowhere'\n"
 
 
 @pytest.fixture(scope="module")
