@@ -21,8 +21,10 @@ PACKAGES: Final = {
 """What pip installs, by the name of the module: all that the extras in pyproject.toml name."""
 
 
-def optional(module: str, purpose: str) -> Any:
+def optional(module: str, purpose: str, *others: str) -> Any:
     """Import a module of an optional package; without it, the error says what needs it, and how to get it.
+
+    The purpose may need other modules, too, so that all of them are installed at once.
 
     Examples
     --------
@@ -35,7 +37,7 @@ def optional(module: str, purpose: str) -> Any:
     try:
         return import_module(module)
     except ImportError as reason:
-        raise missing(purpose, module) from reason
+        raise missing(purpose, module, *others) from reason
 
 
 def missing(purpose: str, *modules: str) -> ImportError:

@@ -3,12 +3,14 @@
 import bz2
 import gzip
 import hashlib
+import logging
 import os
 import sys
 import time
 import warnings
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -176,7 +178,8 @@ def _download(dataset: Dataset, file: File, folder: Path, progress: bool | None)
                 time.sleep(PAUSE)
             downloader = pooch.HTTPDownloader(progressbar=shown, timeout=TIMEOUT)
             try:
-                return Path(pooch.retrieve(url, file.sha256, file.name, folder, downloader=downloader))
+                with _quiet(pooch.get_logger()):
+                    return Path(pooch.retrieve(url, file.sha256, file.name, folder, downloader=downloader))
             except (OSError, ValueError) as reason:
                 explained, may_pass = _explain(reason, file)
                 if explained is None:
@@ -189,6 +192,17 @@ def _download(dataset: Dataset, file: File, folder: Path, progress: bool | None)
         + "\n  ".join(reasons)
         + f"\nOnce you have it from elsewhere, put it here (it may be packed with gzip): {folder / file.name}"
     )
+
+
+@contextmanager
+def _quiet(logger: logging.Logger) -> Iterator[None]:
+    """No line for each attempt: there is a progress bar, and an error says what was tried."""
+    before = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _explain(reason: Exception, file: File) -> tuple[str | None, bool]:

@@ -45,7 +45,7 @@ def draw_pictures(images: Any, n_rows: int, rows: NDArray[np.intp]) -> list[str]
     found = np.asarray(images) if is_array else list(images)
     if len(found) != n_rows:
         raise InvalidDataset(f"images: there are {len(found)} for {n_rows} rows")
-    optional("PIL", "pictures need pillow")
+    optional("PIL", "a report with pictures needs pillow and plotly", "plotly")
     if isinstance(found, list):
         return [_from_path(found[i], int(i)) for i in rows]
     return [_from_pixels(pixels) for pixels in _as_bytes(found, rows)]
