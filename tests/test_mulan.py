@@ -438,8 +438,14 @@ def test_truncated_and_damaged_archives(pack, tmp_path):
 def test_broken_lists(xml, message, tmp_path):
     write(tmp_path, xml, "file.xml")
     with pytest.raises(InvalidDataset) as caught:
-        load_mulan(write(tmp_path, MIDDLE.format("m").replace(" z ", " 'a label' ")))
+        load_mulan(write(tmp_path, MIDDLE.format("m: -C 1").replace(" z ", " 'a label' ")))
     assert str(caught.value).startswith(message)
+    assert str(caught.value).endswith(
+        " (file.xml was read because it lies beside file.arff; pass xml= or labels= if its labels are not there)"
+    )
+    with pytest.raises(InvalidDataset, match=r"^file\.xml") as caught:
+        load_mulan(tmp_path / "file.arff", tmp_path / "file.xml")
+    assert "lies beside" not in str(caught.value)
 
 
 def test_no_list_at_all(tmp_path):

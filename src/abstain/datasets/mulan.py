@@ -16,7 +16,7 @@ from sklearn.utils import Bunch
 from abstain.datasets.arff import Header, Source, broken, read_header, read_rows
 from abstain.datasets.columns import Columns, RowsSoFar
 from abstain.datasets.label_xml import ENDINGS, candidates, read_label_names
-from abstain.errors import DatasetWarning
+from abstain.errors import DatasetWarning, InvalidDataset
 from abstain.extras import optional
 
 LARGE_FILE: Final = 20_000_000  # bytes; reading less takes no time worth showing
@@ -143,7 +143,7 @@ def _find_labels(source: Source, header: Header, labels: Any, xml: Any, count: i
     places = candidates(source.path)
     beside = next((place for place in places if place.exists()), None)
     if beside is not None:
-        columns = _by_name(header, read_label_names(beside), beside.name, source.name)
+        columns = _from_beside(header, beside, source.name)
         return _Labels(columns, warning=_stale(header, columns, count, beside.name))
     if count is None:
         raise broken(source.name, None, _nothing_names_them(source.path, places))
@@ -158,6 +158,14 @@ def _as_asked(header: Header, labels: Any, name: str) -> _Labels:
         return _Labels(_by_name(header, list(labels), name, name))
     count = operator.index(labels)
     return _by_count(header, count, name, f"labels={count}")
+
+
+def _from_beside(header: Header, beside: Path, name: str) -> list[int]:
+    try:
+        return _by_name(header, read_label_names(beside), beside.name, name)
+    except InvalidDataset as reason:
+        hint = f"{beside.name} was read because it lies beside {name}; pass xml= or labels= if its labels are not there"
+        raise InvalidDataset(f"{reason} ({hint})") from reason
 
 
 def _stale(header: Header, columns: list[int], count: int | None, beside: str) -> str:
