@@ -1,5 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
+VENV := .venv/.created
+DEMO := .venv/.installed-demo
 ACTIVE := .venv/.installed
 
 .PHONY: help browser java demo test test-fast lint format bench scale study experiments rules clean
@@ -15,11 +17,19 @@ help:
 	@echo "make rules   compute the quadrature rules anew (about half an hour)"
 
 # A fresh Debian or Ubuntu keeps venv in a package of its own.
-$(ACTIVE): pyproject.toml
+$(VENV):
 	$(PYTHON) -m venv .venv || (rm -rf .venv && apt-get update && apt-get install -y python3-venv && $(PYTHON) -m venv .venv)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
 	touch $@
+
+# The demo, and the first steps that `abstain --help` names, need a third of what the tests do.
+$(DEMO): $(VENV) pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[files,plot,report]"
+	touch $@
+
+$(ACTIVE): $(VENV) pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	touch $(DEMO) $@
 
 # The tests look at the report in a real browser; where none can be installed they say so and are skipped.
 browser:
@@ -33,7 +43,7 @@ java:
 	|| (apt-get update && apt-get install -y openjdk-17-jre-headless) \
 	|| echo "no Java here: the tests of Spark will be skipped"
 
-demo: $(ACTIVE)
+demo: $(DEMO)
 	$(BIN)/abstain demo
 
 test: $(ACTIVE) browser java

@@ -1,5 +1,7 @@
 """The command line, as a user types it."""
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +51,19 @@ def test_the_pictures_shown_are_described_right(small):
         assert there == " ".join(str(d) for d in range(10) if small.truth[i, d])
         assert yes == (" ".join(str(d) for d in range(10) if labels[i, d] == 1) or "–")
         assert ask == (" ".join(str(d) for d in range(10) if labels[i, d] == -1) or "–")
+        assert bool(demo.mistakes(labels[i], small.truth[i])) == wrong[i]
+
+
+@pytest.mark.parametrize(
+    ("labels", "truth", "said"),
+    [
+        ([1, 0, -1, -1], [1, 0, 1, 0], ""),
+        ([0, 0, 1, 0], [1, 1, 1, 0], "0 1 missed"),
+        ([0, 1, 1, 0], [1, 0, 1, 0], "0 missed, 1 wrongly seen"),
+    ],
+)
+def test_mistakes_in_words(labels, truth, said):
+    assert demo.mistakes(np.array(labels, np.int8), np.array(truth, np.uint8)) == said
 
 
 @pytest.mark.parametrize("format_", ["pdf", "svg"])
@@ -61,7 +76,6 @@ def test_other_formats(small, tmp_path, format_):
     ("arguments", "message"),
     [
         (["dmo"], "No such command 'dmo'."),
-        (["demo", "--output", "nowhere/figure.png"], "there is no folder 'nowhere'"),
         (["demo", "--output", "figure.docx"], "'figure.docx' does not end in .png, .pdf or .svg"),
         (["demo", "--train", "5"], "5 is not in the range x>=100"),
         (["demo", "--seed", "4294967295"], "4294967295 is not in the range"),
@@ -108,15 +122,32 @@ def test_without_matplotlib_there_is_a_table_but_no_figure(tmp_path, monkeypatch
     result = CliRunner().invoke(main, ["demo", "--train", "100", "--test", "50", "-o", str(tmp_path / "figure.png")])
     assert result.exit_code == 0
     assert "average loss per picture" in result.output
-    assert result.output.splitlines()[-2] == "No figure: the figure needs matplotlib: pip install 'abstain[plot]'"
+    assert result.output.splitlines()[-2] == "No figure: the figure needs matplotlib: pip install matplotlib"
 
 
-def test_a_figure_that_cannot_be_written(tmp_path):
-    figure = tmp_path / "figure.png"
-    figure.symlink_to(tmp_path / "nowhere" / "figure.png")
-    result = CliRunner().invoke(main, ["demo", "--train", "100", "--test", "50", "-o", str(figure)])
+def linked_to_nowhere(folder):
+    (folder / "demo.png").symlink_to(folder / "nowhere" / "demo.png")
+    return "demo.png"
+
+
+def a_folder_instead_of_the_report(folder):
+    (folder / "demo.html").mkdir()
+    return "demo.html"
+
+
+@pytest.mark.parametrize("obstacle", [linked_to_nowhere, a_folder_instead_of_the_report])
+def test_what_cannot_be_written_is_said_before_the_work(obstacle, tmp_path):
+    named = tmp_path / obstacle(tmp_path)
+    result = CliRunner().invoke(main, ["demo", "-o", str(tmp_path / "demo.png")])
     assert result.exit_code == 1
-    assert result.output.splitlines()[-1] == f"Error: {figure} cannot be written (No such file or directory)"
+    assert result.output.startswith(f"Error: {named}: ")
+    assert len(result.output.splitlines()) == 1
+
+
+def test_a_figure_in_no_folder():
+    result = CliRunner().invoke(main, ["demo", "-o", "nowhere/figure.png"])
+    assert result.exit_code == 1
+    assert result.output == "Error: nowhere/figure.png: there is no folder 'nowhere'\n"
 
 
 @pytest.fixture(scope="module")
@@ -163,3 +194,54 @@ def test_the_command_is_installed():
     assert abstain.__version__ in shown
     module = subprocess.run([sys.executable, "-m", "abstain", "-h"], capture_output=True, text=True, check=True).stdout
     assert module.startswith("Usage: abstain [OPTIONS]")
+
+
+ENTRIES = {"module": ["-m", "abstain"], "script": ["-c", "from abstain.__main__ import program; program()"]}
+
+
+@pytest.mark.parametrize(("name", "said"), [("SIGINT", "\nInterrupted.\n"), ("SIGTERM", "")])
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_signal_during_the_imports_shows_no_traceback(entry, name, said, tmp_path):
+    (tmp_path / "click.py").write_text(f"import os, signal\nos.kill(os.getpid(), signal.{name})\nraise AssertionError")
+    path = os.pathsep.join([str(tmp_path), str(Path(abstain.__file__).parents[1])])
+    command = [sys.executable, *ENTRIES[entry], "--version"]
+    ended = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path})
+    assert (ended.returncode, ended.stdout, ended.stderr) == (128 + getattr(signal, name), "", said)
+
+
+def test_nothing_slow_is_imported_before_signals_are_handled():
+    code = "import sys, abstain.__main__; print({'click', 'numpy', 'numba', 'scipy'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+PROGRAM = """
+import ctypes, os, signal
+import click
+from abstain.cli.voice import Commands, Progress
+
+@click.group(cls=Commands)
+def main(): pass
+
+@main.command()
+def work():
+    ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.{}))()
+    Progress("work", hidden=True).advance(1)
+    click.echo("done")
+
+signal.signal(signal.SIGHUP, signal.{})
+main(["work"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "hangup", "expected"),
+    [
+        ("SIGTERM", "SIG_DFL", (143, "", "")),
+        ("SIGINT", "SIG_DFL", (130, "", "\nInterrupted.\n")),
+        ("SIGHUP", "SIG_DFL", (129, "", "")),
+        ("SIGHUP", "SIG_IGN", (0, "done\n", "")),  # as nohup has it
+    ],
+)
+def test_a_signal_where_python_loses_exceptions_ends_the_command_without_complaint(name, hangup, expected):
+    ended = subprocess.run([sys.executable, "-c", PROGRAM.format(name, hangup)], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == expected

@@ -314,6 +314,28 @@ def test_data_sets_are_listed_and_converted(folder):
     assert "nosuch" in run("datasets", "fetch", "nosuch", code=1).output
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["datasets", "convert", "moved.arff", "-o", "tables", "--as", "npz"],
+        ["experiment", "run", "--datasets", "./moved.arff", "--folds", "2", "--dry-run"],
+    ],
+)
+def test_warnings_are_a_line_each(arguments, folder):
+    arff = "@relation 'm: -C 1'\n@attribute a {0,1}\n@attribute y {0,1}\n@data\n1,0\n0,1\n"
+    (folder / "moved.arff").write_text(arff)
+    (folder / "moved.xml").write_text("<labels><label name='y'/></labels>")
+    warning = (
+        "Warning: moved.arff: the labels are 'y', as moved.xml lists them; -C 1 in the relation, which stands for 'a', "
+        "is ignored. Pass xml= or labels= to choose\n"
+    )
+    assert piped(*arguments).stderr.decode() == warning
+    assert run(*arguments).stderr == warning
+    assert run(*arguments, "--quiet").stderr == ""
+    chosen = [*arguments, "--labels", "-1"] if "convert" in arguments else []
+    assert not chosen or piped(*chosen).stderr == b""
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_shell_completes(shell):
     script = run("completion", shell).output

@@ -24,11 +24,13 @@ from scipy import sparse
 from threadpoolctl import threadpool_info
 
 from abstain.cli import main
+from abstain.datasets import DATASETS
 from abstain.drafts import FORGOTTEN
 from abstain.errors import FitFailed, InvalidDataset
 from abstain.experiment import Plan, load, models, plan, problems, run, runner
 from abstain.experiment.runner import _filled
 from abstain.experiment.store import Store
+from tests.datafiles import DATA, needs_data
 
 pytestmark = pytest.mark.slow
 
@@ -50,6 +52,7 @@ SOON = 600.0  # seconds: long enough for a busy machine, and nobody waits for it
 DIES_WHEN_WRITING = """
 import os, sys
 from abstain.cli import main
+from abstain.datasets import DATASETS
 calls, real = 0, os.fsync
 def fsync(file):
     global calls
@@ -453,7 +456,7 @@ def test_a_cluster_needs_dask(data, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     result = invoke(*arguments(data, tmp_path, "--cluster", "tcp://127.0.0.1:1"))
     assert result.exit_code == 1
-    assert result.output == "Error: a cluster needs Dask: pip install 'abstain[dask]'\n"
+    assert result.output == "Error: a cluster needs Dask: pip install 'dask[array,dataframe]' distributed\n"
 
 
 # On one core
@@ -677,6 +680,7 @@ def loaded(monkeypatch, data):
         return problems.Problem(name, one.features, one.labels, one.label_names, one.origin)
 
     monkeypatch.setattr("abstain.experiment.load", remember)
+    monkeypatch.setattr("abstain.experiment.look_up", remember)
     return names
 
 
@@ -755,6 +759,45 @@ def test_the_plan_says_what_is_kept(data, uninterrupted):
     result = invoke(*arguments(data, uninterrupted, "--dry-run", "--seed=1"))
     assert "10 of 10 folds are still to be fitted." in result.output
     assert "400 rows of results" in result.output
+
+
+def nobody_listens(*arguments, **options):
+    raise AssertionError("a plan needs no connection")
+
+
+def test_the_plan_downloads_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("socket.socket.connect", nobody_listens)
+    monkeypatch.delenv("ABSTAIN_DATA", raising=False)
+    monkeypatch.setenv("ABSTAIN_CACHE", str(tmp_path / "cache"))
+    out = tmp_path / "out"
+    options = ["--datasets", "yeast", "birds", "--learners", "br-lr", "--dry-run", "--out", out]
+    shown = invoke("experiment", "run", *options)
+    assert shown.exit_code == 0, shown.output
+    lines = shown.output.splitlines()
+    assert lines[1].split() == ["yeast", "2417", "×", "103", "×", "14", "br-lr", "140", "unknown"]
+    assert lines[2].split() == ["birds", "645", "×", "260", "×", "19", "br-lr", "190", "unknown"]
+    assert lines[4] == "330 fits; 20 of 20 folds are still to be fitted."
+    assert lines[-1] == "To be downloaded first, 3.5 MB: yeast.arff, yeast.xml, birds.arff, birds.xml."
+    assert list(tmp_path.iterdir()) == []
+    told = json.loads(invoke("experiment", "run", *options, "--json").output)
+    assert told["downloads"][1] == {"file": "yeast.xml", "bytes": 526, "homes": list(DATASETS["yeast"].files[1].homes)}
+    assert told["plan"][0]["folds_kept"] is None
+    for wrong, message in (("yeast YEAST", "'yeast' is there twice"), ("flags --folds 195", "flags has 194 instances")):
+        refused = invoke("experiment", "run", "--dry-run", "--datasets", *wrong.split())
+        assert refused.exit_code == 1
+        assert message in refused.output
+
+
+@needs_data
+def test_the_plan_reads_what_is_here(tmp_path, monkeypatch):
+    monkeypatch.setattr("socket.socket.connect", nobody_listens)
+    monkeypatch.setenv("ABSTAIN_DATA", str(DATA))
+    monkeypatch.setenv("ABSTAIN_CACHE", str(tmp_path / "cache"))
+    shown = invoke("experiment", "run", "--datasets", "emotions", "--learners", "br-lr", "--dry-run", "-o", tmp_path)
+    assert shown.exit_code == 0, shown.output
+    assert shown.output.splitlines()[1].split()[-4:] == ["60", "0", "of", "10"]
+    assert "downloaded" not in shown.output
+    assert list(tmp_path.iterdir()) == []
 
 
 def shown_on_a_terminal(brief, out):

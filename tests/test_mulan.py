@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import pickle
 import struct
 import sys
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from scipy import sparse
 
 from abstain.datasets import arff as arff_module
 from abstain.datasets import load_mulan
-from abstain.errors import InvalidDataset
+from abstain.errors import DatasetWarning, InvalidDataset
 from abstain.kernels import tokens
 from tests.datafiles import DATA, needs_data
 
@@ -81,6 +82,7 @@ WILD = {
     "sparse": (HEAD + "{0 1.5, 1 -2, 2 1}\n{1 3}\n", *TWO),
     "sparse without blanks": (HEAD + "{0 1.5,1 -2,2 1}\n{1 3}", *TWO),
     "sparse with more blanks": (HEAD + " {  0\t1.5 ,  1  -2 2 1 , } ,  % end\n{1 3 }\n", *TWO),
+    "sparse with stray commas": (HEAD + "{,0 1.5,, 1 -2 ,,2 1,,}\n{ , 1 3},,\n", *TWO),
     "sparse, empty": (HEAD + "{}\n{ }\n{2 1}\n", [[0, 0], [0, 0], [0, 0]], [[0], [0], [1]]),
     "sparse, explicit zero": (HEAD + "{0 1.5, 1 -2, 2 1}\n{0 0,1 3,2 0}\n", *TWO),
     "sparse, missing": (HEAD + "{0 ?,2 1}\n{1 3}\n", [[NAN, 0], [0, 3]], TWO[1]),
@@ -151,6 +153,15 @@ def test_what_comes_with_the_arrays(tmp_path):
     assert all(array.dtype == object for array in bunch.strings.values())
 
 
+def test_a_data_set_is_shown_by_its_size(tmp_path):
+    bunch = load(tmp_path, HEAD + "1,2,0\n")
+    assert repr(bunch).splitlines()[0] == "MultiLabelBunch of 1 instances × 2 features × 1 labels"
+    assert "target_names" in repr(bunch)
+    assert repr(pickle.loads(pickle.dumps(bunch))) == repr(bunch)
+    del bunch["data"]
+    assert "'target_names': ['y']" in repr(bunch)
+
+
 def test_text_in_sparse_rows(tmp_path):
     bunch = load(tmp_path, feature("string") + "{0 'x y',1 2}\n{2 1}\n{0 ?}\n")
     assert list(bunch.strings["a"]) == ["x y", "", ""]
@@ -186,13 +197,15 @@ MIDDLE = "@relation '{}'\n@attribute y {{0,1}}\n@attribute a numeric\n@attribute
         ("m", ["file.xml"], {}, ["y", "z"]),
         ("m", ["file.xml.gz"], {}, ["y", "z"]),
         ("m", ["file.xml.bz2"], {}, ["y", "z"]),
-        ("m: -C 1", ["file.xml"], {}, ["y"]),
+        ("m: -C 1", [], {}, ["y"]),
         ("m -C -1", [], {}, ["z"]),
         ("m:-C 1", [], {}, ["y"]),
         ("m: -x 3 -C -2 -y", [], {}, ["a", "z"]),
         ("m: -C 1", [], {"labels": -1}, ["z"]),
         ("m: -C 1", [], {"labels": np.int64(-1)}, ["z"]),
         ("m: -C 1", [], {"labels": ["z", "y"]}, ["y", "z"]),
+        ("m: -C 1", ["file.xml"], {"labels": 1}, ["y"]),
+        ("m: -C 1", ["other.xml"], {}, ["y"]),
         ("m: -C 1", ["other.xml"], {"xml": "other.xml"}, ["y", "z"]),
         ("m: -C 1", ["other.xml"], {"xml": "other.xml", "labels": 1}, ["y"]),
     ],
@@ -210,7 +223,69 @@ def test_where_the_labels_are_named(relation, beside, options, expected, tmp_pat
     assert bunch.relation == "m"
 
 
-@pytest.mark.parametrize("name", ["set-train.arff", "set-test.arff.gz", "set.ARFF", "set-Train.arff.bz2", "set"])
+MOVED = "m: -C {} -I 0-weka.filters.unsupervised.attribute.Remove-R1-2_m: -C {} -I 0"
+
+
+def labels_last(relation, rows, n_features=4, n_labels=2, kind="{0,1}"):
+    """Words, then labels, as in medical and slashdot."""
+    words = "".join(f"@attribute word{j} {kind}\n" for j in range(n_features))
+    return f"@relation '{relation}'\n{words}" + "".join(f"@attribute c{j} {{0,1}}\n" for j in range(n_labels)) + rows
+
+
+def test_the_list_beside_the_file_wins_over_a_stale_count(tmp_path):
+    text = labels_last(MOVED.format(2, 2), "@data\n{,0 1,4 1}\n{1 1,3 1,5 1}\n")
+    write(tmp_path, xml_of("c1", "c0"), "medical.xml.gz", gzip.compress)
+    arff = write(tmp_path, text, "medical.arff.gz", gzip.compress)
+    with pytest.warns(DatasetWarning) as caught:
+        bunch = load_mulan(arff)
+    assert bunch.target_names == ["c0", "c1"]
+    assert bunch.feature_names == ["word0", "word1", "word2", "word3"]
+    np.testing.assert_array_equal(bunch.target, [[1, 0], [0, 1]])
+    assert [str(warning.message) for warning in caught] == [
+        "medical.arff.gz: the labels are 'c0', …, 'c1' (2 attributes), as medical.xml.gz lists them; -C 2 in the "
+        "relation, which stands for 'word0', …, 'word1' (2 attributes), is ignored. Pass xml= or labels= to choose"
+    ]
+    assert caught[0].filename == __file__
+    for chosen in ({"xml": tmp_path / "medical.xml.gz"}, {"labels": -2}, {"labels": ["c0", "c1"]}):
+        assert load_mulan(arff, **chosen).target_names == ["c0", "c1"]
+
+
+@pytest.mark.parametrize("count", [0, 1, -1, 7])
+def test_whatever_the_count_the_list_wins(count, tmp_path):
+    write(tmp_path, xml_of("y", "z"), "file.xml")
+    with pytest.warns(DatasetWarning, match=rf"as file\.xml lists them; -C {count} in the relation"):
+        assert load_mulan(write(tmp_path, MIDDLE.format(f"m: -C {count}"))).target_names == ["y", "z"]
+
+
+def test_list_and_count_agree(tmp_path):
+    write(tmp_path, xml_of("z"), "file.xml")
+    assert load_mulan(write(tmp_path, MIDDLE.format("m: -C -1"))).target_names == ["z"]  # warnings are errors
+
+
+def test_a_count_alone_is_doubted_if_columns_were_moved(tmp_path):
+    text = labels_last(MOVED.format(2, 2), "@data\n{0 1,4 1}\n")
+    message = r"as -C 2 in the relation says; but WEKA's filter Remove may have .*labels=-2 for the last 2 attributes"
+    with pytest.warns(DatasetWarning, match=message):
+        assert load_mulan(write(tmp_path, text)).target_names == ["word0", "word1"]
+
+
+@pytest.mark.parametrize("kind", ["numeric", "{0,0.5}"])
+def test_labels_that_are_none_name_the_remedies(kind, tmp_path):
+    text = labels_last("slashdot: -C 2", "@data\n{,1 0.5,4 1}\n", kind=kind)
+    with pytest.raises(InvalidDataset) as caught:
+        load_mulan(write(tmp_path, text))
+    assert str(caught.value).endswith(
+        "; -C 2 in the relation makes it a label: if it is none, pass xml= for a list of the labels, "
+        "or labels=-2 for the last 2 attributes"
+    )
+    with pytest.raises(InvalidDataset, match=r"labels=2 makes it a label.* or labels=-2 for the last 2"):
+        load_mulan(write(tmp_path, text), labels=2)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["set-train.arff", "set-test.arff.gz", "set.ARFF", "set-Train.arff.bz2", "set", "set_training.arff", "set.test"],
+)
 def test_halves_of_a_split_share_a_list(name, tmp_path):
     write(tmp_path, xml_of("z"), "set.xml")
     assert load_mulan(write(tmp_path, MIDDLE.format("m"), name)).target_names == ["z"]
@@ -280,7 +355,7 @@ BROKEN = {
     "index decreasing": (HEAD + "{1 1, 0 1}\n", "line 6: index 0 is out of order"),
     "index twice": (HEAD + "{1 1, 1 1}\n", "line 6: index 1 is out of order; indices must increase, and none"),
     "index alone": (HEAD + "{0, 1}\n", "line 6: there is no value after index 0"),
-    "comma in sparse": (HEAD + "{0 1,,1 1}\n", "line 6: there is nothing before a comma"),
+    "commas in sparse, cut off": (HEAD + "{,0 1,,", "line 6: the row is not closed by '}'; is the file cut off?"),
     "no number": (HEAD + "1,2,0\n1,two,0\n", "file.arff, line 7: attribute 'b' is 'two', expected a number"),
     "underscore": (HEAD + "1,1_0,0\n", "line 6: attribute 'b' is '1_0', expected a number"),
     "other digits": (HEAD + "1,٣,0\n", "line 6: attribute 'b' is '٣', expected a number"),
@@ -363,8 +438,14 @@ def test_truncated_and_damaged_archives(pack, tmp_path):
 def test_broken_lists(xml, message, tmp_path):
     write(tmp_path, xml, "file.xml")
     with pytest.raises(InvalidDataset) as caught:
-        load_mulan(write(tmp_path, MIDDLE.format("m").replace(" z ", " 'a label' ")))
+        load_mulan(write(tmp_path, MIDDLE.format("m: -C 1").replace(" z ", " 'a label' ")))
     assert str(caught.value).startswith(message)
+    assert str(caught.value).endswith(
+        " (file.xml was read because it lies beside file.arff; pass xml= or labels= if its labels are not there)"
+    )
+    with pytest.raises(InvalidDataset, match=r"^file\.xml") as caught:
+        load_mulan(tmp_path / "file.arff", tmp_path / "file.xml")
+    assert "lies beside" not in str(caught.value)
 
 
 def test_no_list_at_all(tmp_path):
@@ -375,6 +456,9 @@ def test_no_list_at_all(tmp_path):
     with pytest.raises(InvalidDataset) as caught:
         load_mulan(write(tmp_path, MIDDLE.format("m"), "set-train.arff.gz"))
     assert str(caught.value) == message
+    write(tmp_path, xml_of("z"), "other.xml")
+    with pytest.raises(InvalidDataset, match=r"pass xml= \(other\.xml lies there\) or labels="):
+        load_mulan(tmp_path / "set-train.arff.gz")
 
 
 @pytest.mark.parametrize(
@@ -461,7 +545,7 @@ def test_sparse_frames(tmp_path):
 
 def test_frames_need_pandas(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"as_frame needs pandas: pip install 'abstain\[frames\]'"):
+    with pytest.raises(ImportError, match=r"as_frame needs pandas: pip install pandas"):
         load(tmp_path, HEAD + "1,2,0\n", as_frame=True)
 
 
@@ -589,6 +673,8 @@ PUBLISHED = {
     "yeast/yeast": (2417, 103, 14, 4.237, 0.0005),
     "bibtex/bibtex": (7395, 1836, 159, 2.40, 0.005),
     "delicious/delicious": (16105, 500, 983, 19.02, 0.005),
+    "enron/enron": (1702, 1001, 53, 3.378, 0.0005),
+    "birds/birds": (645, 260, 19, 1.014, 0.0005),
 }
 
 
@@ -600,7 +686,7 @@ def test_published_files(name):
     assert bunch.data.shape == (n, n_features)
     assert bunch.target.shape == (n, n_labels)
     assert bunch.target.sum(1).mean() == pytest.approx(cardinality, abs=tolerance)
-    assert sparse.issparse(bunch.data) == (name.partition("/")[0] in ("bibtex", "delicious"))
+    assert sparse.issparse(bunch.data) == (name.partition("/")[0] in ("bibtex", "delicious", "enron"))
     assert not np.isnan(bunch.data.data if sparse.issparse(bunch.data) else bunch.data).any()
 
 
@@ -627,6 +713,16 @@ def test_published_samples(name, n):
     assert bunch.data.shape == (n, 120)
     assert bunch.target.shape == (n, 101)
     assert 4.2 < bunch.target.sum(1).mean() < 4.5
+
+
+@needs_data
+def test_published_file_whose_list_has_another_name():
+    folder = DATA / "langlog"
+    bunch = load_mulan(folder / "llog.arff.gz", folder / "langlog.xml.gz")
+    assert (*bunch.data.shape, bunch.target.shape[1]) == (1460, 1004, 75)
+    assert bunch.target.sum(1).mean() == pytest.approx(1.180, abs=0.0005)
+    with pytest.raises(InvalidDataset, match=r"xml= \(langlog\.xml\.gz lies there\)"):
+        load_mulan(folder / "llog.arff.gz")
 
 
 @needs_data

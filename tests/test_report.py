@@ -592,7 +592,7 @@ def test_pictures_of_files_are_shrunk(tmp_path):
 
 def test_without_plotly(monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    with pytest.raises(ImportError, match=r"pip install 'abstain\[report\]'"):
+    with pytest.raises(ImportError, match=r"pip install plotly"):
         report([[0.5]])
 
 

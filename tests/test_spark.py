@@ -18,7 +18,7 @@ import pytest
 import abstain
 from tests.cases import LOSS_CASES, PENALTY_CASES, make_loss, make_penalty, random_probabilities
 
-pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'abstain[spark]'")
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install pyspark pyarrow")
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("Spark needs Java 17 or later, and there is no java here", allow_module_level=True)
 
@@ -369,5 +369,5 @@ def test_the_example(spark):
 def test_without_pyspark(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     monkeypatch.delitem(sys.modules, "abstain.spark")
-    with pytest.raises(ImportError, match=r"abstain\.spark needs pyspark and pyarrow: pip install 'abstain\[spark\]'"):
+    with pytest.raises(ImportError, match=r"abstain\.spark needs pyspark and pyarrow: pip install pyspark pyarrow"):
         import_module("abstain.spark")

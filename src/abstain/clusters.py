@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from abstain.extras import missing
+
 PATIENCE = 10.0
 """Seconds to wait for a scheduler, and for its first worker."""
 
@@ -14,7 +16,7 @@ def connected(address: str, patience: float = PATIENCE) -> Iterator[Any]:
     try:
         from distributed import Client
     except ImportError as reason:
-        raise ImportError("a cluster needs Dask: pip install 'abstain[dask]'") from reason
+        raise missing("a cluster needs Dask", "dask", "distributed") from reason
     try:
         client = Client(address, timeout=patience)
     except (OSError, ValueError) as reason:

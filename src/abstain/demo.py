@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from abstain.classifier import AbstainingClassifier
 from abstain.datasets import load_digit_pairs
 from abstain.decision import risk_profile
+from abstain.drafts import replacing
+from abstain.extras import optional
 from abstain.metrics import abstention_rate, answered_error_rate, error_capture_rate, generalized_loss
 from abstain.prediction import ABSTAIN, PartialPrediction
 from abstain.profile import RiskProfile
@@ -104,21 +106,25 @@ def write_report(demo: Demo, path: Path) -> None:
 
 def describe(labels: NDArray[np.int8], truth: NDArray[np.uint8]) -> tuple[str, str, str]:
     """Which digits are answered with yes, which are left open, and which are there."""
+    return _digits(labels == 1), _digits(labels == ABSTAIN), _digits(truth == 1)
 
-    def digits(which: NDArray[np.bool_]) -> str:
-        return " ".join(map(str, np.flatnonzero(which))) or NONE
 
-    return digits(labels == 1), digits(labels == ABSTAIN), digits(truth == 1)
+def mistakes(labels: NDArray[np.int8], truth: NDArray[np.uint8]) -> str:
+    """Which of the answers are wrong, in words; "" if none is."""
+    missed, wrongly_seen = (labels == 0) & (truth == 1), (labels == 1) & (truth == 0)
+    found = ((missed, "missed"), (wrongly_seen, "wrongly seen"))
+    return ", ".join(f"{_digits(which)} {what}" for which, what in found if which.any())
+
+
+def _digits(which: NDArray[np.bool_]) -> str:
+    return " ".join(map(str, np.flatnonzero(which))) or NONE
 
 
 def draw(demo: Demo, outcomes: Sequence[Outcome], path: Path) -> None:
     """The costs as curves, and some pictures with their answers."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as reason:
-        raise ImportError("the figure needs matplotlib: pip install 'abstain[plot]'") from reason
-
-    figure = Figure(figsize=(11, 5.4), layout="constrained")
+    figure = optional("matplotlib.figure", "the figure needs matplotlib").Figure(
+        figsize=(11, 5.4), layout="constrained"
+    )
     sides: Any = figure.subfigures(1, 2, width_ratios=(1.15, 1))
     loss, rate = sides[0].subplots(2, 1, sharex=True, height_ratios=(2, 1))
     costs = [o.cost for o in outcomes]
@@ -136,13 +142,14 @@ def draw(demo: Demo, outcomes: Sequence[Outcome], path: Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
         axes.axvline(SHOWN_COST, color=GREY, linewidth=0.5)
     _draw_pictures(sides[1], demo)
-    figure.savefig(path, dpi=150)
+    with replacing(path) as target:
+        figure.savefig(target, dpi=150, format=path.suffix[1:])
 
 
 def _draw_pictures(figure: Any, demo: Demo) -> None:
     labels = demo.decide(SHOWN_COST).labels
     figure.suptitle(f"At c = {SHOWN_COST:g}: yes, ask a human (?), and the truth", fontsize="medium")
-    places, wrong = figure.subplots(3, 2).ravel(), demo.answers_wrongly(SHOWN_COST)
+    places = figure.subplots(3, 2).ravel()
     for axes in places:
         axes.set_axis_off()
     for axes, i in zip(places, demo.interesting(SHOWN_COST, len(places)), strict=False):
@@ -150,4 +157,7 @@ def _draw_pictures(figure: Any, demo: Demo) -> None:
         axes.imshow(demo.images[i], cmap="gray_r", vmin=0, vmax=16)
         axes.set_title(f"yes {yes}", loc="left", color=GREEN, fontsize="small")
         axes.set_title("sure" if ask == NONE else f"? {ask}", color=ORANGE, fontsize="small")
-        axes.set_title(f"truth {there}{' (wrong)' if wrong[i] else ''}", loc="right", color=GREY, fontsize="small")
+        axes.set_title(f"truth {there}", loc="right", color=GREY, fontsize="small")
+        if wrong := mistakes(labels[i], demo.truth[i]):
+            below = {"transform": axes.transAxes, "ha": "center", "va": "top"}
+            axes.text(0.5, -0.02, f"a wrong answer: {wrong}", **below, color=ORANGE, fontsize="small")

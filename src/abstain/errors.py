@@ -29,6 +29,10 @@ class InvalidDataset(ValueError):
     """A data file is broken, or is not what it claims to be."""
 
 
+class DatasetWarning(UserWarning):
+    """A data file contradicts itself, or the list of labels beside it; what was read may not be what was meant."""
+
+
 class DownloadFailed(OSError):
     """A data set could not be fetched from any of its homes."""
 

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from abstain.extras import missing
+
 
 def is_frame(table: Any) -> bool:
     """Whether an object has named columns, as the data frames of all libraries do."""
@@ -78,14 +80,14 @@ def open_frame(table: Any) -> Frame:
     return Frame(frame.to_native(), tuple(frame.columns), index, frame.implementation.value)
 
 
-def make_frame(columns: Mapping[str, Any], library: Any, missing: Any = None) -> Any:
-    """A data frame of the named library with these columns; null where a value is `missing`, if that is given."""
+def make_frame(columns: Mapping[str, Any], library: Any, null: Any = None) -> Any:
+    """A data frame of the named library with these columns; null where a value is equal to `null`, if that is given."""
     import narwhals as nw
 
     try:
         frame = nw.from_dict(dict(columns), backend=library)
     except ImportError as reason:
-        raise ImportError(f"to_frame needs {library}: pip install {library}") from reason
-    if missing is not None:
-        frame = frame.select(nw.when(nw.col(name) != missing).then(nw.col(name)) for name in frame.columns)
+        raise missing(f"to_frame needs {library}", library) from reason
+    if null is not None:
+        frame = frame.select(nw.when(nw.col(name) != null).then(nw.col(name)) for name in frame.columns)
     return frame.to_native()

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.errors import InvalidLabels
+from abstain.extras import optional
 from abstain.frames import is_frame, open_frame
 
 Matrix: TypeAlias = Any  # an n × m NDArray or sparse.csr_array; `sparse.issparse` tells
@@ -126,11 +127,7 @@ class Table:
 
     def to_frame(self) -> Any:
         """A pandas frame of the same numbers and names, with sparse columns if the table is sparse."""
-        try:
-            import pandas as pd
-        except ImportError as reason:
-            raise ImportError("to_frame needs pandas: pip install 'abstain[frames]'") from reason
-
+        pd = optional("pandas", "to_frame needs pandas")
         make = pd.DataFrame.sparse.from_spmatrix if sparse.issparse(self.values) else pd.DataFrame
         columns = None if self.label_names is None else pd.Index(self.label_names)
         return make(self.values, index=self.index, columns=columns)

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from abstain.answers import EXPECTED, Answers, AnswerSource, locate_records, read_records
 from abstain.errors import InvalidLabels
+from abstain.extras import optional
 from abstain.frames import is_frame, make_frame, open_frame
 from abstain.kernels import packing
 from abstain.kernels.tally import count_open
@@ -106,12 +107,8 @@ class _Partial(ABC):
             texts = [str(name) for name in names]
             if len(set(texts)) < len(texts):
                 raise InvalidLabels(f"label_names: {library} needs a different name for each label")
-            return make_frame(dict(zip(texts, codes.T, strict=True)), library, missing=ABSTAIN)
-        try:
-            import pandas as pd
-        except ImportError as reason:
-            raise ImportError("to_frame needs pandas: pip install 'abstain[frames]'") from reason
-
+            return make_frame(dict(zip(texts, codes.T, strict=True)), library, null=ABSTAIN)
+        pd = optional("pandas", "to_frame needs pandas")
         integer = f"Int{8 * codes.dtype.itemsize}"
         frame = pd.DataFrame(codes, index=self.axes.index).astype(integer)
         frame[codes == ABSTAIN] = pd.NA

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from abstain.decision import decide_table
 from abstain.errors import InvalidDataset, InvalidLabels, InvalidProbabilities
+from abstain.extras import missing
 from abstain.formats.columns import stack
 from abstain.formats.names import INDEX_NAMES, positions, require_different
 from abstain.losses import Loss, LossLike, as_loss
@@ -45,7 +46,7 @@ try:
         UserDefinedType,
     )
 except ImportError as reason:
-    raise ImportError("abstain.spark needs pyspark and pyarrow: pip install 'abstain[spark]'") from reason
+    raise missing("abstain.spark needs pyspark and pyarrow", "pyspark", "pyarrow") from reason
 
 Batch: TypeAlias = Any  # a pyarrow.RecordBatch
 

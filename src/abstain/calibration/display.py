@@ -4,6 +4,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any, Self
 
 from abstain.calibration.diagnostics import ReliabilityCurve, Strategy, reliability_curve
+from abstain.extras import optional
 from abstain.targets import truth_and_probabilities
 
 POOLED, SINGLE = "#0072b2", "#999999"
@@ -72,11 +73,7 @@ class ReliabilityDisplay:
 
     def plot(self, ax: Any = None, *, highlight: Hashable | None = None) -> Self:
         """Draw on the given axes, or on new ones. `highlight` names a label to be drawn strongly."""
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError as reason:
-            raise ImportError("drawing needs matplotlib: pip install 'abstain[plot]'") from reason
-
+        plt = optional("matplotlib.pyplot", "drawing needs matplotlib")
         ax = plt.subplots(figsize=(4.5, 4.5), layout="constrained")[1] if ax is None else ax
         ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=":", label="perfect")
         for i, curve in enumerate(self.labels):

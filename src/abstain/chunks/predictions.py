@@ -12,6 +12,7 @@ from scipy import sparse
 
 from abstain.chunks.collection import Chunked, layer
 from abstain.chunks.layout import Layout
+from abstain.extras import optional
 from abstain.losses import Loss
 from abstain.matrix import Axes
 from abstain.prediction import PartialPrediction, PartialRanking
@@ -48,11 +49,7 @@ class _ChunkedPartial(Chunked):
         It has the index and the divisions of the frame of probabilities; of an array the rows are numbered, in each
         block anew where Dask does not know how many rows there are.
         """
-        try:
-            import dask.dataframe as dd
-        except ImportError as reason:
-            raise ImportError("to_frame needs Dask's data frames: pip install 'abstain[dask]'") from reason
-
+        dd = optional("dask.dataframe", "to_frame needs Dask's data frames")
         names = self.layout.axes.names(self.layout.n_labels, label_names)
         empty = self.kind.trusted(np.empty((0, len(names)), self.kind.code_type), self.layout.axes, np.empty(0))
         graph, _, keys = layer("to_frame", [self], partial(_frame_of, names=names))

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from abstain.cli.voice import Voice, voiced
+from abstain.drafts import require_writable
 
 
 @click.command(short_help="Learn which digits are in pictures; see what silence buys.")
@@ -40,10 +41,11 @@ def demo(output: Path, train: int, test: int, seed: int, voice: Voice) -> None:
     """
     from abstain import demo as example
 
-    if not output.parent.is_dir():
-        raise click.BadParameter(f"there is no folder {str(output.parent)!r}", param_hint="--output")
     if output.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise click.BadParameter(f"{output.name!r} does not end in .png, .pdf or .svg", param_hint="--output")
+    page = output.with_suffix(".html")
+    for file in (output, page):
+        require_writable(file)
     voice.say(f"Learning from {train} pictures, looking at {test} others …\n")
     result = example.run(train, test, seed)
     outcomes = [result.outcome(cost) for cost in example.COSTS]
@@ -59,23 +61,20 @@ def demo(output: Path, train: int, test: int, seed: int, voice: Voice) -> None:
     labels = result.decide(example.SHOWN_COST).labels
     for i in result.interesting(example.SHOWN_COST, 8):
         yes, ask, there = example.describe(labels[i], result.truth[i])
-        remark = "   (a wrong answer)" if result.answers_wrongly(example.SHOWN_COST)[i] else ""
-        voice.say(f"{i:8}   {yes:5}   {ask:11}   {there}{remark}")
+        mistakes = example.mistakes(labels[i], result.truth[i])
+        voice.say(f"{i:8}   {yes:5}   {ask:11}   {there}{f'   ({mistakes})' if mistakes else ''}")
     voice.say()
-    page = output.with_suffix(".html")
     drawn = _write(voice, "Figure", output, lambda path: example.draw(result, outcomes, path))
     written = _write(voice, "Report", page, lambda path: example.write_report(result, path))
     voice.tell(outcomes=[asdict(outcome) for outcome in outcomes], figure=drawn, report=written)
 
 
 def _write(voice: Voice, what: str, path: Path, write: Callable[[Path], None]) -> str | None:
-    """What needs an extra that is not there is left out; a disk that refuses is an error."""
+    """What needs a package that is not there is left out."""
     try:
         write(path)
     except ImportError as reason:
         voice.say(f"No {what.lower()}: {reason}")
         return None
-    except OSError as reason:
-        raise click.ClickException(f"{path} cannot be written ({reason.strerror or reason})") from reason
     voice.say(f"{what}: {path.resolve()}")
     return str(path.resolve())

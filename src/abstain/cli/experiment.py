@@ -4,14 +4,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from abstain.cli.voice import INTERRUPTED, Voice, voiced
 
 if TYPE_CHECKING:
-    from abstain.experiment import Plan
+    from abstain.datasets.homes import File
+    from abstain.experiment import Problem, Unfetched
 
 LISTS = "--datasets", "--learners", "--losses"
 
@@ -98,7 +99,7 @@ def experiment() -> None:
     show_default=True,
     help="Folder for the results.",
 )
-@click.option("--dry-run", is_flag=True, help="Print what would be done, with the number of fits, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done, downloads included, and do nothing.")
 @voiced
 def run(
     data: Path | None,
@@ -148,11 +149,15 @@ def run(
 
         learners, losses = learners or protocol.LEARNERS, losses or protocol.LOSSES
         plans.require_known(learners, losses)  # before data are read, or even downloaded
-        problems = [library.load(name, data) for name in datasets or protocol.DATASETS]
-        plan = library.Plan(problems, learners, losses, folds, seed)
+        names = datasets or protocol.DATASETS
         if dry_run:
-            _print_plan(plan, out, voice)
+            problems = [library.look_up(name, data) for name in names]
+            plans.require_feasible(problems, folds)
+            pairs = [_planned(problem, learner, folds, seed, out) for problem in problems for learner in learners]
+            unfetched = [problem for problem in problems if isinstance(problem, library.Unfetched)]
+            _print_plan(pairs, losses, [file for problem in unfetched for file in problem.files], out, voice)
             return
+        plan = library.Plan([library.load(name, data) for name in names], learners, losses, folds, seed)
         manifest = out / "manifest.json"
         before = manifest.read_text() if manifest.is_file() else None
         results = library.run(plan, out, jobs=jobs, cluster=cluster, progress=False if voice.quiet else None)
@@ -163,28 +168,42 @@ def run(
     voice.tell(rows=len(results.results), results=files)
 
 
-def _print_plan(plan: "Plan", out: Path, voice: Voice) -> None:
-    from abstain.experiment.protocol import PENALTIES, STEPS
+def _planned(problem: "Problem | Unfetched", learner: str, n_folds: int, seed: int, out: Path) -> dict[str, Any]:
+    """A data set and a learner; how many of their folds are kept is known only if the data are here."""
+    from abstain.experiment import Unfetched, models
+    from abstain.experiment.plan import Fold
     from abstain.experiment.store import Store
 
-    store = Store(out / "probabilities")
+    kept = None
+    if not isinstance(problem, Unfetched):
+        store = Store(out / "probabilities")
+        kept = sum(store.read(Fold(problem, learner, k, n_folds, seed)) is not None for k in range(n_folds))
+    fits = n_folds * models.n_fits(learner, problem.shape[2])
+    return {"dataset": problem.name, "shape": problem.shape, "learner": learner, "fits": fits,
+            "folds": n_folds, "folds_kept": kept}  # fmt: skip
+
+
+def _print_plan(
+    pairs: list[dict[str, Any]], losses: Sequence[str], files: "Sequence[File]", out: Path, voice: Voice
+) -> None:
+    from abstain.experiment.protocol import PENALTIES, STEPS
+
     voice.say(f"{'data set':20} {'instances × features × labels':>30}  {'learner':16} {'fits':>9}  folds kept")
-    total = missing = 0
-    pairs = []
-    for pair in plan.pairs:
-        problem = pair[0].problem
-        kept = sum(store.read(fold) is not None for fold in pair)
-        fits = sum(fold.n_fits for fold in pair)
-        total, missing = total + fits, missing + (len(pair) - kept)
-        shape = " × ".join(map(str, problem.shape))
-        voice.say(f"{problem.name:20} {shape:>30}  {pair[0].learner:16} {fits:9}  {kept} of {len(pair)}")
-        pairs.append({"dataset": problem.name, "shape": problem.shape, "learner": pair[0].learner, "fits": fits,
-                      "folds": len(pair), "folds_kept": kept})  # fmt: skip
-    n_rows = len(plan.folds) * len(plan.losses) * len(PENALTIES) * STEPS
-    voice.say(f"\n{total} fits; {missing} of {len(plan.folds)} folds are still to be fitted.")
-    voice.say(f"Losses: {', '.join(plan.losses)}; for each {len(PENALTIES)} penalties of {STEPS} costs.")
+    for pair in pairs:
+        shape = " × ".join(map(str, pair["shape"]))
+        kept = "unknown" if pair["folds_kept"] is None else f"{pair['folds_kept']} of {pair['folds']}"
+        voice.say(f"{pair['dataset']:20} {shape:>30}  {pair['learner']:16} {pair['fits']:9}  {kept}")
+    fits, n_folds = (sum(pair[key] for pair in pairs) for key in ("fits", "folds"))
+    missing = n_folds - sum(pair["folds_kept"] or 0 for pair in pairs)
+    n_rows = n_folds * len(losses) * len(PENALTIES) * STEPS
+    voice.say(f"\n{fits} fits; {missing} of {n_folds} folds are still to be fitted.")
+    voice.say(f"Losses: {', '.join(losses)}; for each {len(PENALTIES)} penalties of {STEPS} costs.")
     voice.say(f"{n_rows} rows of results in {out}.")
-    voice.tell(plan=pairs, fits=total, folds_missing=missing, losses=plan.losses, rows=n_rows, out=str(out))
+    if files:
+        known = sum(file.size or 0 for file in files) / 1e6
+        voice.say(f"To be downloaded first, {known:.1f} MB: {', '.join(file.name for file in files)}.")
+    voice.tell(plan=pairs, fits=fits, folds_missing=missing, losses=losses, rows=n_rows, out=str(out),
+               downloads=[{"file": file.name, "bytes": file.size, "homes": file.homes} for file in files])  # fmt: skip
 
 
 folders = click.argument(

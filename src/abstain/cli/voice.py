@@ -6,6 +6,7 @@ import math
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any, ClassVar
 
 import click
 
-from abstain.errors import FitFailed
+from abstain.errors import DatasetWarning, FitFailed
 
 INTERRUPTED, CLOSED_PIPE = 130, 141  # and 128 + the number of a signal that asked to end
 EXIT_CODES = """\b
@@ -45,6 +46,14 @@ class Voice:
         """A sentence that is not the result, for people."""
         if not self.quiet:
             click.echo(text, err=True)
+
+    @contextmanager
+    def warnings_in_a_line(self) -> Iterator[None]:
+        """What the library warns of is said without the line of code that Python shows with it."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", DatasetWarning)
+            warnings.showwarning = lambda message, *_: self.remark(f"Warning: {message}")
+            yield
 
     def tell(self, **facts: Any) -> None:
         """The same, for programs."""
@@ -103,7 +112,9 @@ def voiced(command: Callable[..., None]) -> Callable[..., None]:
     )
     @wraps(command)
     def with_voice(*args: Any, quiet: bool, as_json: bool, **options: Any) -> None:
-        command(*args, voice=Voice(quiet, as_json), **options)
+        voice = Voice(quiet, as_json)
+        with voice.warnings_in_a_line():
+            command(*args, voice=voice, **options)
 
     return with_voice
 
@@ -143,16 +154,28 @@ class _Ending:
     def __enter__(self) -> None:
         is_main = threading.current_thread() is threading.main_thread()
         known = [getattr(signal, name) for name in self.kinds if is_main and hasattr(signal, name)]
-        self._before = {number: signal.signal(number, self._end) for number in known}
+        self._before = {number: signal.signal(number, self._end) for number in known if not _is_under_nohup(number)}
+        self._hook_before = sys.unraisablehook
+        sys.unraisablehook = self._complain
 
     def __exit__(self, *_: object) -> None:
         _Ending.asked = None
+        sys.unraisablehook = self._hook_before
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
     def _end(self, number: int, _: object) -> None:
         _Ending.asked = self.kinds[signal.Signals(number).name](128 + number)
         raise _Ending.asked
+
+    def _complain(self, lost: "sys.UnraisableHookArgs") -> None:
+        """What was asked for is kept, so nobody needs to hear that Python has lost it."""
+        if lost.exc_value is not _Ending.asked:
+            self._hook_before(lost)
+
+
+def _is_under_nohup(number: int) -> bool:
+    return number == getattr(signal, "SIGHUP", None) and signal.getsignal(number) is signal.SIG_IGN
 
 
 def _in_words(reason: OSError) -> str:

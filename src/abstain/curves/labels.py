@@ -13,6 +13,7 @@ from abstain.calibration.diagnostics import brier_score_loss, calibration_error
 from abstain.curves.sweep import Floats
 from abstain.decision import decide
 from abstain.errors import InvalidProbabilities
+from abstain.extras import optional
 from abstain.losses import LossLike, as_loss
 from abstain.matrix import Matrix
 from abstain.penalties import PenaltyLike
@@ -61,11 +62,7 @@ class LabelTable:
             import polars as pl
 
             return pl.DataFrame({"label": [str(name) for name in self.label_names], **self.columns})
-        try:
-            import pandas as pd
-        except ImportError as reason:
-            raise ImportError("to_frame needs pandas: pip install 'abstain[frames]'") from reason
-
+        pd = optional("pandas", "to_frame needs pandas")
         return pd.DataFrame(self.columns, index=pd.Index(self.label_names, name="label", tupleize_cols=False))
 
     def __repr__(self) -> str:

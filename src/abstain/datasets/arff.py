@@ -1,7 +1,7 @@
 """ARFF files, plain or compressed, read in one pass: the header, then the rows as tokens, a chunk at a time.
 
-The grammar is WEKA's, except that what WEKA would skip over in silence (a value left out between two commas, a sparse
-index without a value) is an error.
+The grammar is WEKA's, except that what WEKA would skip over in silence (in a dense row, a value left out between two
+commas; in a sparse one, an index without a value) is an error.
 
 Why not an existing reader: scipy's knows neither sparse rows nor strings, liac-arff neither dates nor comments after a
 row, and neither of them WEKA's blanks between values. Both make a Python object of every value, which on dense files

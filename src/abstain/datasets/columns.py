@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from abstain.datasets.arff import Attribute, Header, Rows, broken, decode, number, unescape
+from abstain.datasets.bunch import MultiLabelBunch
 from abstain.datasets.dates import date_reader
 from abstain.errors import InvalidDataset
 from abstain.kernels import tokens
@@ -16,7 +17,7 @@ from abstain.kernels import tokens
 YES_AND_NO: Final = ({"false": 0.0, "true": 1.0}, {"no": 0.0, "yes": 1.0})
 
 
-def _values(name: str, attribute: Attribute, is_label: bool) -> tuple[float, ...]:
+def _values(name: str, attribute: Attribute, is_label: bool, doubt: str) -> tuple[float, ...]:
     """The numbers that the declared values of a nominal attribute become."""
     if not is_label:
         return attribute.numbers or tuple(map(float, range(len(attribute.values))))
@@ -30,7 +31,7 @@ def _values(name: str, attribute: Attribute, is_label: bool) -> tuple[float, ...
         return attribute.numbers
     declared = f"{{{', '.join(attribute.values[:8])}}}" if attribute.values else attribute.type
     message = f"label {attribute.name!r} is {declared}; expected {{0, 1}}, {{false, true}}, {{no, yes}} or numeric"
-    raise broken(name, attribute.line, message)
+    raise broken(name, attribute.line, message + doubt)
 
 
 def _reader(name: str, attribute: Attribute, values: tuple[float, ...]) -> Callable[[str], float]:
@@ -49,13 +50,16 @@ def _reader(name: str, attribute: Attribute, values: tuple[float, ...]) -> Calla
 
 
 class Columns:
-    """What becomes of each column, a label, a feature or text, and how its fields become numbers."""
+    """What becomes of each column, a label, a feature or text, and how its fields become numbers.
 
-    def __init__(self, name: str, header: Header, labels: list[int]) -> None:
-        self.name, self.attributes = name, header.attributes
+    `doubt` is what errors about the values of labels add if it is not sure that these columns are the labels.
+    """
+
+    def __init__(self, name: str, header: Header, labels: list[int], doubt: str = "") -> None:
+        self.name, self.attributes, self.doubt = name, header.attributes, doubt
         n_columns = len(self.attributes)
         self.is_label = np.isin(np.arange(n_columns), labels)
-        values = [_values(name, *pair) for pair in zip(self.attributes, self.is_label.tolist(), strict=True)]
+        values = [_values(name, *pair, doubt) for pair in zip(self.attributes, self.is_label.tolist(), strict=True)]
         is_text = np.array([attribute.type == "string" for attribute in self.attributes])
         self.labels, self.features = np.flatnonzero(self.is_label), np.flatnonzero(~self.is_label & ~is_text)
         self.texts: list[int] = np.flatnonzero(is_text).tolist()
@@ -116,7 +120,8 @@ class Columns:
             expected = "0 or 1"
         shown = "missing" if rows.kind[field] == tokens.MISSING else rows.shown(field)
         line = int(rows.lines[rows.row(field)])
-        return broken(self.name, line, f"{what} {attribute.name!r} is {shown}, expected {expected}")
+        doubt = self.doubt if self.is_label[j] else ""
+        return broken(self.name, line, f"{what} {attribute.name!r} is {shown}, expected {expected}{doubt}")
 
 
 class _Growing:
@@ -206,7 +211,7 @@ class RowsSoFar:
     def bunch(self, relation: str) -> Bunch:
         """All that has been read."""
         features = [self.columns.attributes[j] for j in self.columns.features]
-        return Bunch(
+        return MultiLabelBunch(
             data=self._data(),
             target=self.target.whole(),
             feature_names=[attribute.name for attribute in features],

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.utils import Bunch, check_random_state
 
+from abstain.datasets.bunch import MultiLabelBunch
+from abstain.extras import optional
+
 SIDE = 8
 BRIGHTEST = 16
 TRAIN_SHARE = 0.6
@@ -76,7 +79,7 @@ def load_digit_pairs(
     target = np.zeros((n_samples, 10), np.uint8)
     target[np.arange(n_samples), digits.target[left]] = 1
     target[np.arange(n_samples), digits.target[right]] = 1
-    bunch = Bunch(
+    bunch = MultiLabelBunch(
         data=images.reshape(n_samples, -1),
         target=target,
         feature_names=[f"pixel_{r}_{c}" for r in range(SIDE) for c in range(images.shape[2])],
@@ -113,10 +116,7 @@ def _side_by_side(left: NDArray[Any], right: NDArray[Any], overlap: int) -> NDAr
 
 
 def _framed(bunch: Bunch) -> Bunch:
-    try:
-        import pandas as pd
-    except ImportError as reason:
-        raise ImportError("as_frame needs pandas: pip install 'abstain[frames]'") from reason
+    pd = optional("pandas", "as_frame needs pandas")
     bunch.data = pd.DataFrame(bunch.data, columns=bunch.feature_names)
     bunch.target = pd.DataFrame(bunch.target, columns=bunch.target_names)
     return bunch

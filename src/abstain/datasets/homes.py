@@ -35,6 +35,11 @@ class Dataset:
     openml: int | None = None
 
     @property
+    def shape(self) -> tuple[int, int, int]:
+        """Instances, features, labels."""
+        return self.n_instances, self.n_features, self.n_labels
+
+    @property
     def homes(self) -> tuple[str, ...]:
         """All addresses, in the order in which they are tried."""
         addresses = tuple(home for file in self.files for home in file.homes)

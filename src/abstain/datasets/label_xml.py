@@ -8,13 +8,13 @@ from xml.parsers import expat
 from abstain.datasets.arff import Source, broken
 
 ENDINGS = (".xml", ".xml.gz", ".xml.bz2")
+PART = re.compile(r"[-_.](train|training|test|testing|valid|validation|dev)$", re.IGNORECASE)
 
 
 def candidates(arff: Path) -> list[Path]:
-    """Where the labels of an ARFF file are listed by convention; the halves of a split share one list."""
+    """Where the labels of an ARFF file are listed by convention; the parts of a split share one list."""
     stem = re.sub(r"(\.arff)?(\.gz|\.bz2)?$", "", arff.name, flags=re.IGNORECASE)
-    whole = re.sub(r"-(train|test)$", "", stem, flags=re.IGNORECASE)
-    return [arff.with_name(name + ending) for name in dict.fromkeys((stem, whole)) for ending in ENDINGS]
+    return [arff.with_name(name + ending) for name in dict.fromkeys((stem, PART.sub("", stem))) for ending in ENDINGS]
 
 
 def read_label_names(path: str | os.PathLike[str]) -> list[str]:

@@ -3,11 +3,11 @@
 import operator
 import os
 import re
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +15,9 @@ from sklearn.utils import Bunch
 
 from abstain.datasets.arff import Header, Source, broken, read_header, read_rows
 from abstain.datasets.columns import Columns, RowsSoFar
-from abstain.datasets.label_xml import candidates, read_label_names
+from abstain.datasets.label_xml import ENDINGS, candidates, read_label_names
+from abstain.errors import DatasetWarning, InvalidDataset
+from abstain.extras import optional
 
 LARGE_FILE: Final = 20_000_000  # bytes; reading less takes no time worth showing
 
@@ -41,8 +43,8 @@ def load_mulan(
         MULAN's list of labels, matched by name.
     labels : int or list of str, optional
         The labels' names; or n for the first n attributes, −n for the last n, as MEKA's ``-C``. Without it the labels
-        are those of `xml`, of ``-C`` in the relation's name, or of a list beside the file: for ``yeast-train.arff.gz``
-        these are ``yeast-train.xml`` and ``yeast.xml``, also compressed; the first of these that there is.
+        are those of `xml`, of a list beside the file, or of ``-C`` in the relation's name, the first of these that
+        there is. For ``yeast-train.arff.gz`` the list is ``yeast-train.xml`` or ``yeast.xml``, also compressed.
     as_frame : bool
         Give pandas frames instead of arrays.
     progress : bool, optional
@@ -67,6 +69,12 @@ def load_mulan(
     InvalidDataset
         If a file is broken; the message begins with its name and the line.
 
+    Warns
+    -----
+    DatasetWarning
+        If the list beside the file and ``-C`` name different labels, or if nothing but a ``-C`` names them and the
+        attributes were moved after it was written. Files that were edited with WEKA carry such a ``-C`` along.
+
     Examples
     --------
     >>> import tempfile, pathlib
@@ -88,11 +96,14 @@ def load_mulan(
     """
     from tqdm import tqdm
 
-    pd = _import_pandas() if as_frame else None
+    pd = optional("pandas", "as_frame needs pandas") if as_frame else None
     with Source(arff) as source:
         header, blocks = read_header(source.name, source.blocks())
         relation, count = _split_relation(header.relation)
-        columns = Columns(source.name, header, _find_labels(source, header, labels, xml, count))
+        found = _find_labels(source, header, labels, xml, count)
+        if found.warning:
+            warnings.warn(f"{source.name}: {found.warning}", DatasetWarning, stacklevel=2)
+        columns = Columns(source.name, header, found.columns, found.doubt)
         table = RowsSoFar(columns)
         disable = (None if source.size > LARGE_FILE else True) if progress is None else not progress
         with tqdm(desc=source.name, total=source.size, unit="B", unit_scale=True, disable=disable) as bar:
@@ -114,31 +125,100 @@ def _split_relation(relation: str) -> tuple[str, int | None]:
     return re.split(r"(?<![^\s:])-[A-Za-z]", relation, maxsplit=1)[0].rstrip(" \t:"), int(option[1])
 
 
-def _find_labels(source: Source, header: Header, labels: Any, xml: Any, count: int | None) -> list[int]:
+class _Labels(NamedTuple):
+    """Which attributes are labels, and how sure that is."""
+
+    columns: list[int]
+    doubt: str = ""
+    """What an error about the value of a label adds, since the label may be none."""
+    warning: str = ""
+
+
+def _find_labels(source: Source, header: Header, labels: Any, xml: Any, count: int | None) -> _Labels:
     """Which attributes are labels, from the first of the places that say so."""
     if labels is not None:
-        if isinstance(labels, str | bytes | bool):
-            raise TypeError(f"labels is {labels!r}; expected a number or a list of names")
-        if isinstance(labels, Iterable):
-            return _by_name(header, list(labels), source.name, source.name)
-        count = operator.index(labels)
-        return _by_count(header, count, source.name, f"labels={count}")
-    if xml is None and count is not None:
-        return _by_count(header, count, source.name, f"-C {count} in the relation")
-    places = candidates(source.path) if xml is None else [Path(xml)]
-    found = [place for place in places if xml is not None or place.exists()]
-    if not found:
-        looked_for = ", ".join(place.name for place in places)
-        message = f"no -C in the relation and none of {looked_for} beside it; pass xml= or labels= to name the labels"
-        raise broken(source.name, None, message)
-    return _by_name(header, read_label_names(found[0]), found[0].name, source.name)
+        return _as_asked(header, labels, source.name)
+    if xml is not None:
+        return _Labels(_by_name(header, read_label_names(xml), Path(xml).name, source.name))
+    places = candidates(source.path)
+    beside = next((place for place in places if place.exists()), None)
+    if beside is not None:
+        columns = _from_beside(header, beside, source.name)
+        return _Labels(columns, warning=_stale(header, columns, count, beside.name))
+    if count is None:
+        raise broken(source.name, None, _nothing_names_them(source.path, places))
+    found = _by_count(header, count, source.name, f"-C {count} in the relation")
+    return found._replace(warning=_moved(header, found.columns, count))
 
 
-def _by_count(header: Header, count: int, name: str, what: str) -> list[int]:
+def _as_asked(header: Header, labels: Any, name: str) -> _Labels:
+    if isinstance(labels, str | bytes | bool):
+        raise TypeError(f"labels is {labels!r}; expected a number or a list of names")
+    if isinstance(labels, Iterable):
+        return _Labels(_by_name(header, list(labels), name, name))
+    count = operator.index(labels)
+    return _by_count(header, count, name, f"labels={count}")
+
+
+def _from_beside(header: Header, beside: Path, name: str) -> list[int]:
+    try:
+        return _by_name(header, read_label_names(beside), beside.name, name)
+    except InvalidDataset as reason:
+        hint = f"{beside.name} was read because it lies beside {name}; pass xml= or labels= if its labels are not there"
+        raise InvalidDataset(f"{reason} ({hint})") from reason
+
+
+def _stale(header: Header, columns: list[int], count: int | None, beside: str) -> str:
+    """What to say if `-C` contradicts the list of labels: columns may have been moved since it was written."""
+    if count is None or columns == _counted(header, count):
+        return ""
+    return (
+        f"the labels are {_shown(header, columns)}, as {beside} lists them; -C {count} in the relation, which stands "
+        f"for {_shown(header, _counted(header, count))}, is ignored. Pass xml= or labels= to choose"
+    )
+
+
+def _moved(header: Header, columns: list[int], count: int) -> str:
+    """What to say if nothing but `-C` names the labels, and WEKA has moved columns since it was written."""
+    moved = re.search(r"weka\.filters\.\w+\.attribute\.(Remove|Reorder)\b", header.relation)
+    if moved is None:
+        return ""
+    return (
+        f"the labels are {_shown(header, columns)}, as -C {count} in the relation says; but WEKA's filter {moved[1]} "
+        f"may have moved them. Pass xml= or labels= to choose ({_other_end(count)})"
+    )
+
+
+def _shown(header: Header, columns: list[int]) -> str:
+    """`'a', …, 'f' (6 attributes)`."""
+    if not columns:
+        return "no attribute"
+    first, last = (repr(header.attributes[j].name[:60]) for j in (columns[0], columns[-1]))
+    return f"{first}, …, {last} ({len(columns)} attributes)" if len(columns) > 1 else first
+
+
+def _other_end(count: int) -> str:
+    return f"labels={-count} for the {'last' if count > 0 else 'first'} {abs(count)} attributes"
+
+
+def _nothing_names_them(arff: Path, places: list[Path]) -> str:
+    looked_for = ", ".join(place.name for place in places)
+    others = sorted(path.name for path in arff.absolute().parent.iterdir() if path.name.lower().endswith(ENDINGS))
+    there = f" ({', '.join(others[:3])}{', …' if len(others) > 3 else ''} lies there)" if others else ""
+    return f"no -C in the relation and none of {looked_for} beside it; pass xml={there} or labels= to name the labels"
+
+
+def _counted(header: Header, count: int) -> list[int]:
     columns = range(len(header.attributes))
-    if not 0 < abs(count) <= len(columns):
-        raise broken(name, None, f"{what} is no number of labels among {len(columns)} attributes")
-    return list(columns[:count] if count > 0 else columns[count:])
+    return list(columns[:count] if count >= 0 else columns[count:])
+
+
+def _by_count(header: Header, count: int, name: str, what: str) -> _Labels:
+    n_columns = len(header.attributes)
+    if not 0 < abs(count) <= n_columns:
+        raise broken(name, None, f"{what} is no number of labels among {n_columns} attributes")
+    doubt = f"; {what} makes it a label: if it is none, pass xml= for a list of the labels, or {_other_end(count)}"
+    return _Labels(_counted(header, count), doubt)
 
 
 def _by_name(header: Header, names: list[Any], listed_in: str, arff: str) -> list[int]:
@@ -151,14 +231,6 @@ def _by_name(header: Header, names: list[Any], listed_in: str, arff: str) -> lis
     if not names:
         raise broken(listed_in, None, "the list of labels is empty")
     return sorted({places[name] for name in names})
-
-
-def _import_pandas() -> ModuleType:
-    try:
-        import pandas as pd
-    except ImportError as reason:
-        raise ImportError("as_frame needs pandas: pip install 'abstain[frames]'") from reason
-    return pd
 
 
 def _frames(bunch: Bunch, columns: Columns, pd: Any) -> Bunch:

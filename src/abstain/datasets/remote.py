@@ -3,12 +3,14 @@
 import bz2
 import gzip
 import hashlib
+import logging
 import os
 import sys
 import time
 import warnings
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,11 @@ from urllib.error import HTTPError
 import numpy as np
 from sklearn.utils import Bunch
 
+from abstain.datasets.bunch import MultiLabelBunch
 from abstain.datasets.homes import DATASETS, OPENML, Dataset, File
 from abstain.datasets.mulan import load_mulan
 from abstain.errors import DownloadFailed, InvalidDataset
+from abstain.extras import optional
 
 TIMEOUT = 30.0
 """Seconds to wait for a connection, and then for each next piece of a file."""
@@ -36,7 +40,7 @@ def fetch(
 ) -> Bunch:
     """A published data set: from the folder it is kept in, or else from the first of its homes that has it.
 
-    Downloading needs ``pip install 'abstain[data]'``. A file that was put into the folder by hand, packed or not, is
+    Downloading needs pooch. A file that was put into the folder by hand, packed or not, is
     used like a downloaded one; so is ``<name>/<file>`` in the folder that the environment variable ``ABSTAIN_DATA``
     names. All are held to the published checksum.
 
@@ -87,6 +91,13 @@ def fetch(
     return bunch
 
 
+def to_download(name: str, *, folder: str | os.PathLike[str] | None = None) -> tuple[Dataset, list[File]]:
+    """A published data set, and which of its files `fetch` would have to download. Nothing is."""
+    dataset = _called(name)
+    kept = _kept_in(folder)
+    return dataset, [file for file in dataset.files if _here(dataset, file, kept) is None]
+
+
 def _called(name: str) -> Dataset:
     known = {_plain(key): dataset for key, dataset in DATASETS.items()}
     if not isinstance(name, str) or _plain(name) not in known:
@@ -106,21 +117,23 @@ def _kept_in(folder: str | os.PathLike[str] | None) -> Path:
 
 
 def _import_pooch() -> Any:
-    try:
-        import pooch
-    except ImportError as reason:
-        raise ImportError("fetching data sets needs pooch: pip install 'abstain[data]'") from reason
-    return pooch
+    return optional("pooch", "fetching data sets needs pooch")
 
 
 def _path_of(dataset: Dataset, file: File, kept: Path, progress: bool | None) -> Path:
     """Where the file is; it is downloaded if it is nowhere yet."""
+    path = _here(dataset, file, kept)
+    if path is None:
+        return _download(dataset, file, kept / _plain(dataset.name), progress)
+    _require_checksum(path, file)
+    return path
+
+
+def _here(dataset: Dataset, file: File, kept: Path) -> Path | None:
+    """Where the file is on this machine, if it is."""
     given = os.environ.get("ABSTAIN_DATA")
-    for folder in [kept] if given is None else [kept, Path(given).expanduser()]:
-        for path in _found(folder, dataset, file):
-            _require_checksum(path, file)
-            return path
-    return _download(dataset, file, kept / _plain(dataset.name), progress)
+    folders = [kept] if given is None else [kept, Path(given).expanduser()]
+    return next((path for folder in folders for path in _found(folder, dataset, file)), None)
 
 
 def _found(folder: Path, dataset: Dataset, file: File) -> Iterator[Path]:
@@ -165,7 +178,8 @@ def _download(dataset: Dataset, file: File, folder: Path, progress: bool | None)
                 time.sleep(PAUSE)
             downloader = pooch.HTTPDownloader(progressbar=shown, timeout=TIMEOUT)
             try:
-                return Path(pooch.retrieve(url, file.sha256, file.name, folder, downloader=downloader))
+                with _quiet(pooch.get_logger()):
+                    return Path(pooch.retrieve(url, file.sha256, file.name, folder, downloader=downloader))
             except (OSError, ValueError) as reason:
                 explained, may_pass = _explain(reason, file)
                 if explained is None:
@@ -178,6 +192,17 @@ def _download(dataset: Dataset, file: File, folder: Path, progress: bool | None)
         + "\n  ".join(reasons)
         + f"\nOnce you have it from elsewhere, put it here (it may be packed with gzip): {folder / file.name}"
     )
+
+
+@contextmanager
+def _quiet(logger: logging.Logger) -> Iterator[None]:
+    """No line for each attempt: there is a progress bar, and an error says what was tried."""
+    before = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _explain(reason: Exception, file: File) -> tuple[str | None, bool]:
@@ -220,7 +245,7 @@ def _from_openml(dataset: Dataset, kept: Path, as_frame: bool, failed: DownloadF
     target: Any = positive.astype(np.uint8)
     if as_frame:
         target = type(found.target)(target, index=found.target.index, columns=found.target.columns)
-    bunch = Bunch(
+    bunch = MultiLabelBunch(
         data=found.data,
         target=target,
         feature_names=list(found.feature_names),

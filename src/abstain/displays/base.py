@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from abstain.curves.bootstrap import Band, spread
+from abstain.extras import optional
 from abstain.losses import FMeasure, Hamming, Jaccard, Loss, LossLike, Rank, SubsetZeroOne
 from abstain.targets import truth_and_probabilities
 
@@ -129,10 +130,7 @@ def next_look(ax: Any, style: dict[str, Any]) -> dict[str, Any]:
 
 def new_axes(size: tuple[float, float], n_rows: int = 1, heights: tuple[float, ...] | None = None) -> Any:
     """Axes in a new figure; several of them one above the other."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as reason:
-        raise ImportError("drawing needs matplotlib: pip install 'abstain[plot]'") from reason
+    plt = optional("matplotlib.pyplot", "drawing needs matplotlib")
     return plt.subplots(n_rows, figsize=size, layout="constrained", sharex=True, height_ratios=heights)[1]
 
 

@@ -4,8 +4,8 @@
 """
 
 from abstain.experiment.plan import Plan
-from abstain.experiment.problems import Problem, load
+from abstain.experiment.problems import Problem, Unfetched, load, look_up
 from abstain.experiment.results import Results
 from abstain.experiment.runner import run
 
-__all__ = ["Plan", "Problem", "Results", "load", "run"]
+__all__ = ["Plan", "Problem", "Results", "Unfetched", "load", "look_up", "run"]

@@ -13,6 +13,7 @@ import pandas as pd
 from abstain.drafts import replacing
 from abstain.experiment.protocol import SCALES, STEPS, Scale
 from abstain.experiment.results import CURVE_KEYS, Results
+from abstain.extras import optional
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,10 +93,7 @@ def _figures(results: Results) -> Iterator[tuple[str, "Figure"]]:
 @contextmanager
 def _style() -> Iterator[None]:
     """The same look wherever it is drawn, whatever the user prefers elsewhere."""
-    try:
-        import matplotlib as mpl
-    except ImportError as reason:
-        raise ImportError("the figures need matplotlib: pip install 'abstain[experiment]'") from reason
+    mpl = optional("matplotlib", "the figures need matplotlib")
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(RC)

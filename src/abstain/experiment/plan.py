@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 
 from abstain import __version__
 from abstain.experiment import models
-from abstain.experiment.problems import Problem
+from abstain.experiment.problems import Problem, Unfetched
 from abstain.experiment.protocol import LOSSES
 from abstain.learners import unknown
 
@@ -35,6 +35,16 @@ def require_known(learners: Sequence[str], losses: Sequence[str]) -> None:
             raise unknown("loss", loss, LOSSES, ", ".join(LOSSES))
     _require_distinct("learner", learners)
     _require_distinct("loss", losses)
+
+
+def require_feasible(problems: Sequence[Problem | Unfetched], n_folds: int) -> None:
+    """Raise ValueError if a data set is there twice, or has too few instances for so many folds."""
+    _require_distinct("data set", [problem.name for problem in problems])
+    for problem in problems:
+        if n_folds < 2:
+            raise ValueError(f"{n_folds} folds: it takes two or more, to learn from some and predict another")
+        if n_folds > problem.shape[0]:
+            raise ValueError(f"{problem.name} has {problem.shape[0]} instances, too few for {n_folds} folds")
 
 
 def _require_distinct(what: str, items: Sequence[str]) -> None:
@@ -112,12 +122,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         require_known(self.learners, self.losses)
-        _require_distinct("data set", self.names)
-        for problem in self.problems:
-            if self.n_folds < 2:
-                raise ValueError(f"{self.n_folds} folds: it takes two or more, to learn from some and predict another")
-            if self.n_folds > problem.shape[0]:
-                raise ValueError(f"{problem.name} has {problem.shape[0]} instances, too few for {self.n_folds} folds")
+        require_feasible(self.problems, self.n_folds)
 
     @property
     def names(self) -> list[str]:

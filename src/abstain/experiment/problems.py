@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.datasets import DATASETS, fetch, load_mulan
+from abstain.datasets.homes import File
+from abstain.datasets.remote import to_download
 from abstain.errors import InvalidDataset
 
 PACKED = "", ".gz", ".bz2"
@@ -56,6 +58,24 @@ class Problem:
         for part in (*parts, self.labels):
             found.update(np.ascontiguousarray(part).data)
         return found.hexdigest()
+
+
+@dataclass(frozen=True)
+class Unfetched:
+    """A published data set that is not on this machine yet: its size, and the files to be downloaded."""
+
+    name: str
+    shape: tuple[int, int, int]
+    files: tuple[File, ...]
+
+
+def look_up(name: str, folder: Path | None = None) -> Problem | Unfetched:
+    """A data set as `load` gives it, or, if that would download it, what is known of it without."""
+    if folder is None and not _is_path(name):
+        dataset, files = to_download(name)
+        if files:
+            return Unfetched(_plain(name), dataset.shape, tuple(files))
+    return load(name, folder)
 
 
 def load(name: str, folder: Path | None = None) -> Problem:

@@ -14,12 +14,13 @@ import numpy as np
 from abstain.drafts import replacing
 from abstain.errors import InvalidDataset
 from abstain.experiment.plan import Plan, versions
+from abstain.extras import missing
 
 try:
     import pandas as pd
     import pyarrow as pa  # noqa: F401 (pandas writes Parquet with it)
 except ImportError as reason:
-    raise ImportError("experiments need pandas and pyarrow: pip install 'abstain[experiment]'") from reason
+    raise missing("experiments need pandas and pyarrow", "pandas", "pyarrow") from reason
 
 KEYS = ["dataset", "learner", "loss", "penalty", "cost"]
 CURVE_KEYS = ["dataset", "learner", "loss"]

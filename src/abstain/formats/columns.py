@@ -5,7 +5,6 @@ CSV, Parquet and Arrow files are all read and written by way of these.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.errors import InvalidDataset
+from abstain.extras import optional
 from abstain.formats.names import INDEX_NAMES, positions, require_different
 
 MISSING = None, "", "NA", "N/A", "null", "NULL"
@@ -22,10 +22,7 @@ MISSING = None, "", "NA", "N/A", "null", "NULL"
 
 def arrow(module: str = "pyarrow") -> Any:
     """A module of pyarrow, which not everybody needs."""
-    try:
-        return import_module(module)
-    except ImportError as reason:
-        raise ImportError("CSV, Parquet and Arrow files need pyarrow: pip install 'abstain[files]'") from reason
+    return optional(module, "CSV, Parquet and Arrow files need pyarrow")
 
 
 def find_index(schema: Any, index: str | None, first_holds_names: Callable[[], bool]) -> int | None:

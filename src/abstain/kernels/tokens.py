@@ -181,10 +181,13 @@ def read_index(text, at, n_columns, last):
 
 @kernel
 def read_sparse_row(text, at, n_columns, slot, start, stop, value, kind, column):
-    """`{3 1, 7 0.5}`; returns where the row ends, what is wrong, and how many values there are."""
+    """`{3 1, 7 0.5}`; returns where the row ends, what is wrong, and how many values there are.
+
+    Commas between entries count as blanks, as they do in WEKA: published files have rows like `{,3 1}`. Since every
+    value has its index, no value can be missing between two commas.
+    """
     found = 0
     last = -1
-    after_comma = True
     at += 1
     while CLASSES[text[at]] != CLOSE:
         group = CLASSES[text[at]]
@@ -200,18 +203,12 @@ def read_sparse_row(text, at, n_columns, slot, start, stop, value, kind, column)
             at = end
             slot += 1
             found += 1
-            after_comma = False
-        elif group == COMMA:
-            if after_comma:
-                return at, EMPTY_VALUE, found
-            after_comma = True
-            at += 1
-        elif group == BLANK:
+        elif group in (BLANK, COMMA):
             at += 1
         else:
             return at, STRAY_BRACE if group == OPEN else UNCLOSED_ROW, found
     at += 1
-    while CLASSES[text[at]] == BLANK or CLASSES[text[at]] == COMMA:
+    while CLASSES[text[at]] in (BLANK, COMMA):
         at += 1
     group = CLASSES[text[at]]
     if group in (LINE_END, COMMENT):

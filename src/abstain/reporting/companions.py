@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from abstain.errors import InvalidDataset
+from abstain.extras import optional
 from abstain.formats.names import INDEX_NAMES
 from abstain.matrix import Table
 
@@ -92,10 +93,7 @@ def _read_columns(file: Path) -> tuple[list[str], list[Sequence[Any]]]:
                 rows += [cells] if cells else []
             return names, rows
     if kind == ".parquet":
-        try:
-            from pyarrow import parquet
-        except ImportError as reason:
-            raise ImportError("Parquet files need pyarrow: pip install 'abstain[files]'") from reason
+        parquet = optional("pyarrow.parquet", "Parquet files need pyarrow")
         with parquet.ParquetFile(file) as source:
             table = source.read()
         return table.column_names, list(zip(*(column.to_pylist() for column in table.columns), strict=True))

@@ -12,6 +12,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from abstain.extras import optional
 from abstain.reporting.contents import Contents
 
 ENGINE = "arrays.js", "profiles.js", "answers.js", "decisions.js"
@@ -87,11 +88,7 @@ def _asset(name: str) -> str:
 
 
 def _plotly() -> str:
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError as reason:
-        raise ImportError("a report needs plotly: pip install 'abstain[report]'") from reason
-    return _harmless(get_plotlyjs())
+    return _harmless(optional("plotly.offline", "a report needs plotly").get_plotlyjs())
 
 
 def _harmless(script: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain.errors import InvalidDataset
+from abstain.extras import optional
 
 LARGEST_SIDE = 192  # pixels; larger pictures are shrunk, and kept as JPEG
 QUALITY = 80  # of JPEG
@@ -44,10 +45,7 @@ def draw_pictures(images: Any, n_rows: int, rows: NDArray[np.intp]) -> list[str]
     found = np.asarray(images) if is_array else list(images)
     if len(found) != n_rows:
         raise InvalidDataset(f"images: there are {len(found)} for {n_rows} rows")
-    try:
-        import PIL  # noqa: F401
-    except ImportError as reason:
-        raise ImportError("pictures need pillow: pip install 'abstain[report]'") from reason
+    optional("PIL", "a report with pictures needs pillow and plotly", "plotly")
     if isinstance(found, list):
         return [_from_path(found[i], int(i)) for i in rows]
     return [_from_pixels(pixels) for pixels in _as_bytes(found, rows)]
