@@ -113,8 +113,7 @@ class Sketch:
         else:
             profile = RiskProfile(source, self.loss)
             steps = _net_steps(profile, self.limits)
-            saves = steps.cost > 0
-            self._count(steps.cost[saves], steps.size[saves], float(profile.values[:, [0]].sum()))
+            self._count(steps.cost, steps.size, float(profile.values[:, [0]].sum()))
 
     def _add_entries(self, table: Probabilities, loss: Hamming) -> None:
         most, one = self.limits.per_instance, np.ones(1, np.int64)
@@ -303,8 +302,8 @@ class Reviewer:
 
 
 def _net_steps(profile: RiskProfile, limits: Limits) -> Steps:
-    """The steps of the cost paths, and what each saves for each review, less what a review costs."""
-    steps = every_step(profile.path(limits.per_instance))
+    """The steps of the cost paths that are worth their reviews, and what each saves for a review, less its cost."""
+    steps = every_step(profile.path(limits.per_instance), limits.uniform_review)
     return steps._replace(cost=steps.cost - limits.uniform_review)
 
 

@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain.kernels import kernel
-from abstain.kernels.choice import TIE
+from abstain.kernels.choice import SLACK, TIE
 
 NEGLIGIBLE = 1e-15
 SMALLEST = 1e-290  # anything smaller is set to 0: denormal numbers are slow, and far below rounding here
-SLACK = TIE / 8  # a gain is better only by more than this: rounding noise is no reason to look further
 LANES = 16  # rows of the table are padded to full vector iterations
 
 
@@ -179,8 +178,8 @@ def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends,
 
 
 @kernel
-def _best_gap(p, penalty, floor, concave, heads, tails, fade_out, terms, zeros, ends, stack):
-    """The best (k, l) of one row, by bisection: returns its gain, k and l − k, fewest abstentions among equals."""
+def _best_gap(p, penalty, tie, floor, concave, heads, tails, fade_out, terms, zeros, ends, stack):
+    """The best (k, l) of one row, by bisection: returns its value, k and l − k, fewest abstentions among equals."""
     m = p.shape[0]
     best, best_k, best_a = -np.inf, 0, m
     for a in range(m + 1):
@@ -193,7 +192,7 @@ def _best_gap(p, penalty, floor, concave, heads, tails, fade_out, terms, zeros, 
         ends[k, 2], ends[k, 3] = _value_and_slope(heads, k, tails, m, fade_out, terms[k])
         if ends[k, 2] - penalty[m - k] > best + SLACK:
             best, best_k, best_a = ends[k, 2] - penalty[m - k], k, m - k
-        if k == m or ends[k, 2] < best - TIE:
+        if k == m or ends[k, 2] - floor[0] < best - TIE:
             continue
         ends[k, 0], ends[k, 1] = _value_and_slope(heads, k, tails, k, fade_out, terms[k])
         if ends[k, 0] > best + SLACK:
@@ -213,7 +212,7 @@ def _best_gap(p, penalty, floor, concave, heads, tails, fade_out, terms, zeros, 
             if a >= 0:
                 best, best_k, best_a = gain, k, a
     # The fewest abstentions among equally good ones, as `choice` has it: 1 − best is the total loss.
-    level = best - TIE * (1.0 + abs(1.0 - best))
+    level = best - tie * (1.0 + abs(1.0 - best))
     for a in range(best_a):
         if zeros[a] - penalty[a] >= level:
             best_k, best_a = 0, a
@@ -232,9 +231,9 @@ def _best_gap(p, penalty, floor, concave, heads, tails, fade_out, terms, zeros, 
             if a >= 0:
                 best_k, best_a = k, a
     value, best_k = _first_start(
-        best_a, level + penalty[best_a], zeros, heads, tails, fade_out, terms, ends, penalty[best_a]
+        best_a, level - TIE + penalty[best_a], zeros, heads, tails, fade_out, terms, ends, penalty[best_a]
     )
-    return value - penalty[best_a], best_k, best_a  # of this answer, whatever else was looked at
+    return value, best_k, best_a  # of this answer, whatever else was looked at
 
 
 @kernel
@@ -255,11 +254,12 @@ def _first_start(a, level, zeros, heads, tails, fade_out, terms, ends, penalty):
 
 
 @kernel
-def decide_overlap(ranked, penalties, floors, concave, nothing, rule, start, n_abstained, expected):
+def decide_overlap(ranked, penalties, ties, concave, nothing, rule, start, n_abstained, losses):
     """The best (k, l) for each penalty and row: k in start, l − k in n_abstained; what a row needs is made once.
 
-    Invariants: each row of ranked decreases; penalties and floors are (s, m + 1), floors[r, a] the least penalty from a
-    on; concave[r] says that the penalty's steps never grow; nothing is the value of 0/0; the results are (s, n).
+    Invariants: each row of ranked decreases; penalties[r] and ties[r] are as `BoundPenalty.counted` gives them;
+    concave[r] says that the penalty's steps never grow; nothing is the value of 0/0; the results are (s, n), losses
+    without the penalty.
     """
     n, m = ranked.shape
     size = rule.weights.shape[0]
@@ -270,16 +270,20 @@ def decide_overlap(ranked, penalties, floors, concave, nothing, rule, start, n_a
     ends = np.empty((m + 1, 5))  # (value, slope) at l = k, at l = m, and a bound of the gains between
     zeros = np.empty(m + 1)
     stack = np.empty((64, 7))
+    floors = penalties.copy()  # floors[r, a] = the least penalty from a on
+    for r in range(penalties.shape[0]):
+        for a in range(m - 1, -1, -1):
+            floors[r, a] = min(floors[r, a], floors[r, a + 1])
     for i in range(n):
         p = ranked[i]
         _fill_tails(p, rule, tails)
         _fill_heads(p, rule, heads, misses, terms)
         _fill_zeros(p, nothing, zeros)
         for r in range(penalties.shape[0]):
-            best, start[r, i], n_abstained[r, i] = _best_gap(
-                p, penalties[r], floors[r], concave[r], heads, tails, rule.fade_out, terms, zeros, ends, stack
+            value, start[r, i], n_abstained[r, i] = _best_gap(
+                p, penalties[r], ties[r], floors[r], concave[r], heads, tails, rule.fade_out, terms, zeros, ends, stack
             )
-            expected[r, i] = max(floors[r, 0], 1.0 - best)  # 0, unless a penalty is relative to some already paid
+            losses[r, i] = max(0.0, 1.0 - value)
 
 
 @kernel(fastmath={"contract", "nnan", "nsz"})
