@@ -125,9 +125,10 @@ class Sketch:
             low = 0.0 if most is None else np.inf
             size = reviews.review_above(p, *costs, low, np.inf, codes, expected, n_open, position, value)
             if most is not None:
-                scores = np.empty(p.shape)
-                certainty.score(p, *costs, scores)
-                size = reviews.best_of_rows(scores, min(most, p.shape[1]), position, value)
+                *errors, review = costs
+                risk = np.empty(p.shape)
+                certainty.score(p, *errors, np.zeros((1, p.shape[1])), risk)
+                size = reviews.best_of_rows(reviews.saving(risk, review), min(most, p.shape[1]), position, value)
             self._count(value[:size], one, float(expected.sum()))
 
         for_each(work, table.blocks(loss.entries_per_block))
