@@ -4,10 +4,10 @@ Rounding and quadrature leave errors of about 1e-13 in what a decision is expect
 equally good come out a little apart. `TIE` says how far apart is still equal, and of equals the one with fewest
 abstentions is taken. Everything that decides uses one of two forms:
 
-* Where each abstention costs the same, c, it counts as `tipped(c)`: it must save more than that. So at any cost the
-  decision is the optimum for another cost, a hair higher, and each instance has its *break costs*, at which it abstains
-  on fewer labels. The decision at c is the one beyond all break costs ≤ tipped(c), and break costs that no cost lies
-  between, b ≤ b' ≤ tipped(b), are one.
+* Where each abstention costs the same, c, it counts as `tipped(c)`: it must save more than that. So the decision at c
+  is the optimum for a cost that is a hair higher, where nothing ties. Each instance has its *break costs*, from which
+  on it abstains on fewer labels; at c, all that are ≤ tipped(c) are passed. Break costs of different instances are one
+  if a decision cannot tell them apart: b ≤ b' ≤ tipped(b).
 * For any other penalty, totals of at most least + TIE · (unit + |least|) are equal.
 
 The unit is 1 for losses that are 1 − a measure, whose errors are absolute, and 0 for sums, whose errors are relative.
@@ -21,7 +21,7 @@ TIE = 1e-12
 """What differs by less is equal: then answer, do not abstain."""
 
 SLACK = TIE / 8
-"""Rounding alone: of predictions with as many abstentions, one is better only by more than this."""
+"""How far off a value may be: of predictions with as many abstentions, one is better only by more than this."""
 
 
 @kernel

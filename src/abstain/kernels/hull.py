@@ -3,7 +3,7 @@
 import numpy as np
 
 from abstain.kernels import kernel
-from abstain.kernels.choice import tipped
+from abstain.kernels.choice import SLACK, tipped
 
 
 @kernel
@@ -11,8 +11,8 @@ def lower_hull(values, unit, breaks, counts, sizes):
     """Break costs of each row: where the best number of abstentions changes, and to what.
 
     counts[i, 0] is the number of abstentions at cost 0; from breaks[i, j] on, counts[i, j + 1] < counts[i, j] is best.
-    They are the corners and slopes of the lower convex hull of values[i]. sizes[i] is the number of break costs. Costs
-    that are equal (see `choice`) are one, so corners that stand out by no more than rounding are none.
+    They are the corners and slopes of the lower convex hull of values[i]. sizes[i] is the number of break costs. Values
+    may be off by `SLACK`, and slopes by twice that: corners that stand out by no more are none.
     """
     n, width = values.shape
     corner, slope = np.empty(width, np.int64), np.empty(width)
@@ -29,7 +29,7 @@ def lower_hull(values, unit, breaks, counts, sizes):
             if not np.isfinite(values[i, a]):
                 continue
             rise = (values[i, a] - values[i, corner[last]]) / (corner[last] - a)
-            while last > 0 and rise <= tipped(slope[last], unit):
+            while last > 0 and rise <= slope[last] + 2.0 * SLACK * (unit + slope[last]):
                 last -= 1
                 rise = (values[i, a] - values[i, corner[last]]) / (corner[last] - a)
             last += 1

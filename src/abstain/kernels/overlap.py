@@ -137,12 +137,12 @@ def _push(stack, top, lo, hi, at_lo, at_hi, bound):
 
 
 @kernel
-def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends, level, limit, rising, stack):
+def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends, level, limit, slack, stack):
     """Search k < l < m for gains value(k, l) − penalty[l − k] above `level` with at most `limit` abstentions.
 
-    Bisects from the bounds that the ends of each interval give. If rising, a find raises the level (the best gain is
-    wanted); otherwise it lowers the limit (the fewest abstentions are). Returns the last find (−1 abstentions: none)
-    and a bound of all gains of the row, sharper than the one it started from.
+    Bisects from the bounds that the ends of each interval give. With a slack ≥ 0, a find raises the level to so much
+    above it (the best gain is wanted); otherwise it lowers the limit (the fewest abstentions are). Returns the last
+    find (−1 abstentions: none) and a bound of all gains of the row, sharper than the one it started from.
     """
     m = p.shape[0]
     found_gain, found_a, bound_of_all = 0.0, -1, -np.inf
@@ -161,8 +161,8 @@ def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends,
         bound_of_all = max(bound_of_all, gain)
         if gain > level and mid - k <= limit:
             found_gain, found_a = gain, mid - k
-            if rising:
-                level = gain + SLACK
+            if slack >= 0.0:
+                level = gain + slack
             else:
                 limit = mid - k - 1
         # The left half, with fewer abstentions, ends on top of the stack.
@@ -181,21 +181,22 @@ def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends,
 def _best_gap(p, penalty, tie, floor, concave, heads, tails, fade_out, terms, zeros, ends, stack):
     """The best (k, l) of one row, by bisection: returns its value, k and l − k, fewest abstentions among equals."""
     m = p.shape[0]
+    slack = SLACK if tie > 0.0 else 0.0  # a gain is better only by more: rounding noise is no reason to look further
     best, best_k, best_a = -np.inf, 0, m
     for a in range(m + 1):
-        if zeros[a] - penalty[a] > best + SLACK:
+        if zeros[a] - penalty[a] > best + slack:
             best, best_a = zeros[a] - penalty[a], a
     # Both ends of each k; what may lie between them is bounded.
     promising = 0
     for k in range(1, m + 1):
         ends[k, 0] = ends[k, 4] = -np.inf
         ends[k, 2], ends[k, 3] = _value_and_slope(heads, k, tails, m, fade_out, terms[k])
-        if ends[k, 2] - penalty[m - k] > best + SLACK:
+        if ends[k, 2] - penalty[m - k] > best + slack:
             best, best_k, best_a = ends[k, 2] - penalty[m - k], k, m - k
         if k == m or ends[k, 2] - floor[0] < best - TIE:
             continue
         ends[k, 0], ends[k, 1] = _value_and_slope(heads, k, tails, k, fade_out, terms[k])
-        if ends[k, 0] > best + SLACK:
+        if ends[k, 0] > best + slack:
             best, best_k, best_a = ends[k, 0], k, 0
         if m - k > 1:
             at_lo, at_hi = (ends[k, 0], ends[k, 1]), (ends[k, 2], ends[k, 3])
@@ -205,9 +206,9 @@ def _best_gap(p, penalty, tie, floor, concave, heads, tails, fade_out, terms, ze
     # The best gain, the most promising k first: a good incumbent discards most of the others unseen.
     for turn in range(m):
         k = turn if turn > 0 else promising
-        if k > 0 and ends[k, 4] > best + SLACK:
+        if k > 0 and ends[k, 4] > best + slack:
             gain, a, ends[k, 4] = _explore(
-                p, penalty, floor, concave, heads, tails, fade_out, terms[k], k, ends, best + SLACK, m, True, stack
+                p, penalty, floor, concave, heads, tails, fade_out, terms[k], k, ends, best + slack, m, slack, stack
             )
             if a >= 0:
                 best, best_k, best_a = gain, k, a
@@ -226,7 +227,7 @@ def _best_gap(p, penalty, tie, floor, concave, heads, tails, fade_out, terms, ze
             best_k, best_a = k, m - k
         if best_a > 1 and ends[k, 4] >= level:
             _, a, _ = _explore(
-                p, penalty, floor, concave, heads, tails, fade_out, terms[k], k, ends, level, best_a - 1, False, stack
+                p, penalty, floor, concave, heads, tails, fade_out, terms[k], k, ends, level, best_a - 1, -1.0, stack
             )
             if a >= 0:
                 best_k, best_a = k, a
