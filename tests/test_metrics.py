@@ -58,6 +58,10 @@ def test_expected_rank_loss_keeps_small_risks():
     ranking = abstain.decide(p, "rank", None)
     found = metrics.expected_generalized_loss(p, ranking, "rank", None)
     assert found == pytest.approx(ranking.expected_loss[0], rel=1e-9)
+    tiny = [1 - 1e-16, 1e-17, 0.0]  # one label ahead of another: (1 − p) · p', far below the rounding of 1
+    assert metrics.expected_generalized_loss(tiny, abstain.decide(tiny, "rank", None), "rank", None) == pytest.approx(
+        2.0**-53 * 1e-17, rel=1e-12, abs=0
+    )
 
 
 def test_costs_of_errors_and_labels():

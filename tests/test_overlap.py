@@ -122,3 +122,26 @@ def test_equal_answers_are_told_apart_as_in_the_profile(loss, penalty):
         np.testing.assert_array_equal(
             abstain.decide(p, loss, penalty).codes, abstain.risk_profile(p, loss).decide(penalty).codes
         )
+
+
+class _Given(abstain.penalties.Penalty):
+    """A penalty of further abstentions where one label is open already."""
+
+    def __init__(self, counting):
+        self.counting = abstain.penalties.as_penalty(counting)
+
+    def bind(self, n_labels):
+        return self.counting.bind(n_labels + 1).given(np.array([0]))
+
+
+@pytest.mark.parametrize("loss", [FMeasure(), FMeasure(2, 0), Jaccard()], ids=repr)
+@pytest.mark.parametrize("m", [2, 5, 8])
+def test_further_abstentions_may_be_paid_for(loss, m):
+    """Where a penalty falls, one more abstention than are made already costs less than nothing."""
+    random = np.random.default_rng(m)
+    p = random.random((50, m))
+    for _ in range(20):
+        penalty = _Given([0.0, 0.6, *random.uniform(0.0, 0.9, m)])
+        direct, profiled = abstain.decide(p, loss, penalty), abstain.risk_profile(p, loss).decide(penalty)
+        np.testing.assert_allclose(direct.expected_loss, profiled.expected_loss, rtol=0, atol=1e-11)
+        np.testing.assert_array_equal(direct.codes, profiled.codes)

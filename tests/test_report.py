@@ -34,7 +34,7 @@ def random_truth(p: np.ndarray, seed: int = 0) -> np.ndarray:
 
 
 def costs_to_try(p: np.ndarray, loss: str | abstain.Hamming, penalty: str) -> list[float]:
-    """Round ones, none, more than enough, and some at which something changes, exactly."""
+    """Round ones, none, more than enough, and some at which something changes, exactly or within the tolerance."""
     profile = abstain.risk_profile(p, loss)
     points = profile.path().break_points
     if penalty == "concave":
@@ -42,7 +42,19 @@ def costs_to_try(p: np.ndarray, loss: str | abstain.Hamming, penalty: str) -> li
         values, unit = profile.values[:, :-1], abstain.Concave(1.0).bind(p.shape[1]).counts
         points = np.unique((values / (unit[-1] - unit[:-1]))[np.isfinite(values) & (values > 0)])
     some = points[np.unique(np.linspace(0, len(points) - 1, 8).astype(int))] if len(points) else []
-    return [0.0, 0.01, 0.05, 0.1, 0.25, 0.3, 0.5, 1.0, 1e9, *map(float, some)]
+    return [
+        0.0,
+        0.01,
+        0.05,
+        0.1,
+        0.25,
+        0.3,
+        0.5,
+        1.0,
+        1e9,
+        *map(float, some),
+        *(max(0.0, float(cost) - 6e-13) for cost in some),
+    ]
 
 
 # --- the decisions of the page, in a real browser ---------------------------------------------------------------------

@@ -3,6 +3,7 @@
 Slow and obviously right. Every loss and penalty is tested against it; for a few labels it is an answer too.
 """
 
+from dataclasses import replace
 from itertools import permutations, product
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain.errors import InvalidProbabilities
-from abstain.kernels.choice import TIE
+from abstain.kernels.choice import SLACK
 from abstain.losses import Loss, LossLike, as_loss
 from abstain.penalties import PenaltyLike, as_penalty
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
@@ -43,11 +44,14 @@ def decide(
     kind = PartialRanking if chosen.gives_rankings else PartialPrediction
     codes = partial_rankings(m) if chosen.gives_rankings else partial_predictions(m)
     abstained = codes == ABSTAIN
-    charge = as_penalty(penalty).bind(m).charge(abstained.sum(axis=1), abstained)
-    totals = expected_losses(p, chosen, codes) + charge
+    n_open, bound = abstained.sum(axis=1), as_penalty(penalty).bind(m)
+    counts, tie = bound.counted(chosen.unit)
+    losses = expected_losses(p, chosen, codes)
+    totals = losses + replace(bound, counts=counts).charge(n_open, abstained)
     least = totals.min(axis=1, keepdims=True)
-    best = np.argmax(totals <= least + TIE * (chosen.unit + np.abs(least)), axis=1)
-    return kind.trusted(codes[best], table.axes, totals[np.arange(len(p)), best])
+    best = np.argmax(totals <= least + max(tie, SLACK) * (chosen.unit + np.abs(least)), axis=1)
+    expected = losses[np.arange(len(p)), best] + bound.charge(n_open, abstained)[best]
+    return kind.trusted(codes[best], table.axes, expected)
 
 
 def expected_losses(p: NDArray[np.float64], loss: Loss, codes: NDArray[Any]) -> NDArray[np.float64]:

@@ -8,7 +8,6 @@ they are; `as_penalty` reads them, and `Penalty.bind` turns any of them into the
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from abstain.errors import InvalidPenalty
-from abstain.kernels.choice import TIE
+from abstain.kernels.choice import TIE, tipped
 from abstain.matrix import names_of
 
 ACCEPTED = "a penalty is a number ≥ 0, Linear, Concave, Capped, PerLabel, a function f(a), a table f(0) … f(m), or None"
@@ -27,14 +26,16 @@ ACCEPTED = "a penalty is a number ≥ 0, Linear, Concave, Capped, PerLabel, a fu
 class BoundPenalty:
     """A penalty for a known number of labels: counts[a] = f(a), and each label's own price if it has one.
 
-    slope is set if f(a) = slope · a; then decomposable losses decide label by label. is_concave says that the steps
-    f(a + 1) − f(a) never grow as long as something is answered (a < m).
+    slope is set if f(a) = slope · a; then decomposable losses decide label by label. rate is set if that is all, for as
+    many abstentions as are allowed. is_concave says that the steps f(a + 1) − f(a) never grow as long as something is
+    answered (a < m).
     """
 
     counts: NDArray[np.float64]
     is_concave: bool
     slope: float | None = None
     label_costs: NDArray[np.float64] | None = None
+    rate: float | None = None
 
     def require_nondecreasing(self) -> None:
         """Labels that a sparse matrix does not store are always answered; a penalty that falls could ask otherwise."""
@@ -61,19 +62,23 @@ class BoundPenalty:
         more[1:] = more[1:] - so_far if np.isfinite(so_far) else np.inf
         more[0] = 0.0
         own = None if self.label_costs is None else np.delete(self.label_costs, labels_open)
-        return BoundPenalty(more, self.is_concave and bool(np.isfinite(so_far)), self.slope, own)
+        return BoundPenalty(more, self.is_concave and bool(np.isfinite(so_far)), self.slope, own, self.rate)
 
     def narrowed(self, width: int) -> "BoundPenalty":
         """For rows that show `width` labels and hide the rest: leaving all the shown ones open means all labels."""
         if width == len(self.counts) - 1:
             return self
         counts = np.append(self.counts[:width], self.counts[-1])
-        return BoundPenalty(counts, self.is_concave, self.slope, self.label_costs)
+        return BoundPenalty(counts, self.is_concave, self.slope, self.label_costs, self.rate)
 
-    @cached_property
-    def floor(self) -> NDArray[np.float64]:
-        """floor[a] = the least f(a') with a' ≥ a."""
-        return np.ascontiguousarray(np.minimum.accumulate(self.counts[::-1])[::-1])
+    def counted(self, unit: float) -> tuple[NDArray[np.float64], float]:
+        """What a abstentions count when totals are compared, and up to which difference these are equal.
+
+        A rate is tipped as `abstain.kernels.choice` says, and then no two totals that differ are equal.
+        """
+        if self.rate is None:
+            return self.counts, TIE
+        return tipped(self.counts, unit * np.arange(len(self.counts))), 0.0
 
     def charge(self, n_abstained: NDArray[np.intp], abstained: Any) -> NDArray[np.float64]:
         """What each instance pays, given how many labels and which (a boolean n × m table) it leaves open.
@@ -130,7 +135,7 @@ class Linear(_WithCost):
 
     def bind(self, n_labels: int) -> BoundPenalty:
         counts = _times(self.cost, np.arange(n_labels + 1.0))
-        return BoundPenalty(counts, bool(np.isfinite(counts[-1])), slope=self.cost)
+        return BoundPenalty(counts, bool(np.isfinite(counts[-1])), slope=self.cost, rate=self.cost)
 
 
 class Concave(_WithCost):
@@ -204,7 +209,8 @@ class Capped(Penalty):
         counting = self.counting.bind(n_labels)
         if self.most >= n_labels:
             return counting
-        return BoundPenalty(np.where(np.arange(n_labels + 1) <= self.most, counting.counts, np.inf), is_concave=False)
+        counts = np.where(np.arange(n_labels + 1) <= self.most, counting.counts, np.inf)
+        return BoundPenalty(counts, is_concave=False, rate=counting.rate)
 
 
 class PerLabel(Penalty):

@@ -9,7 +9,7 @@ from scipy import sparse
 from abstain.assembly import Assembly
 from abstain.errors import InvalidLoss
 from abstain.kernels import packing
-from abstain.kernels.choice import TIE
+from abstain.kernels.choice import tipped
 from abstain.kernels.hull import lower_hull
 from abstain.losses import Loss
 from abstain.losses.base import BlockProfile
@@ -36,13 +36,17 @@ class CostPath:
     array([1])
     """
 
-    def __init__(self, indptr: NDArray[np.int64], costs: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
+    def __init__(
+        self, indptr: NDArray[np.int64], costs: NDArray[np.float64], counts: NDArray[np.int64], unit: float
+    ) -> None:
         self.indptr = indptr
         """Where the corners of each instance begin in the flat arrays; as in CSR, one number more than instances."""
         self.flat_costs = costs
         """The costs of all instances, one after the other."""
         self.flat_counts = counts
         """How many labels are left open from each of these costs on."""
+        self.unit = unit
+        """The `Loss.unit` of the loss: which costs are equal depends on it."""
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -64,8 +68,9 @@ class CostPath:
 
     @property
     def break_points(self) -> NDArray[np.float64]:
-        """All costs > 0 at which anything changes, increasing, without repeats."""
-        return np.unique(self.flat_costs[self.flat_costs > 0])
+        """All costs > 0 at which anything changes, increasing; of costs that differ by rounding only, the highest."""
+        costs = np.sort(self.flat_costs[self.flat_costs > 0])
+        return costs[last_of_equals(costs, self.unit)]
 
     def at(self, cost: float) -> NDArray[np.int64]:
         """How many labels each instance leaves open at this cost."""
@@ -73,9 +78,14 @@ class CostPath:
 
     def corner_at(self, cost: float) -> NDArray[np.int64]:
         """Where in the flat arrays each instance is at this cost."""
-        passed = np.concatenate([[0], np.cumsum(self.flat_costs <= Linear(cost).cost * (1.0 + TIE))])
+        passed = np.concatenate([[0], np.cumsum(self.flat_costs <= tipped(Linear(cost).cost, self.unit))])
         corner: NDArray[np.int64] = self.indptr[:-1] + passed[self.indptr[1:]] - passed[self.indptr[:-1]] - 1
         return corner
+
+
+def last_of_equals(costs: NDArray[np.float64], unit: float) -> NDArray[np.intp]:
+    """Where in increasing costs each run of equal ones ends: at all of these, decisions are the same."""
+    return np.flatnonzero(np.append(costs[1:], np.inf) > tipped(costs, unit))
 
 
 def require_profile(loss: Loss, n_labels: int, axes: Axes, is_sparse: bool) -> None:
@@ -211,7 +221,7 @@ class RiskProfile:
             within = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length)
             at = np.repeat(indptr[rows], length) + within
             costs[at], counts[at] = found[k]
-        return CostPath(indptr, costs, counts)
+        return CostPath(indptr, costs, counts, self.loss.unit)
 
 
 def _with_hidden(values: NDArray[np.float64], n_hidden: int) -> NDArray[np.float64]:

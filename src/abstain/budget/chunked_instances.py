@@ -133,7 +133,8 @@ def _count_steps(
     part: Any, loss: Loss, limits: Limits, low: float, high: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """What the steps of a block between two savings cost, each cost once, the highest first, and how many reviews."""
-    steps = every_step(RiskProfile(Probabilities(part), loss).path(limits.per_instance))
+    path = RiskProfile(Probabilities(part), loss).path(limits.per_instance)
+    steps = every_step(path, limits.uniform_review)
     saved = steps.cost - limits.uniform_review
     within = (saved > low) & (saved <= high)
     costs, of_cost = np.unique(-steps.cost[within], return_inverse=True)
@@ -156,7 +157,7 @@ def _settled(
     profile: RiskProfile, window: Window, limits: Limits, high: float
 ) -> tuple[Steps, NDArray[np.bool_], NDArray[np.bool_]]:
     """All steps, which of them save more than `high`, and which others come before the window."""
-    steps = every_step(profile.path(limits.per_instance))
+    steps = every_step(profile.path(limits.per_instance), limits.uniform_review)
     above = steps.cost - limits.uniform_review > high
     settled = ~above & (steps.cost > window.first_cost)
     first = np.flatnonzero(steps.cost == window.first_cost)

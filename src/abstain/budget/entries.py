@@ -171,12 +171,12 @@ def best_of_instances(table: Probabilities, loss: Hamming, limits: Limits) -> En
     found = [NOTHING] * len(blocks)
 
     def work(k: int) -> None:
-        values = np.empty(blocks[k].shape)
-        costs = *loss.costs(blocks[k]), blocks[k].per_label(limits.review)
-        certainty.score(table.load(blocks[k]), *costs, values)
-        most = min(limits.per_instance or 0, values.shape[1])
-        position, value = np.empty(len(values) * most, np.int64), np.empty(len(values) * most)
-        size = reviews.best_of_rows(values, most, position, value)
+        n, m = blocks[k].shape
+        risk, most = np.empty((n, m)), min(limits.per_instance or 0, m)
+        position, value = np.empty(n * most, np.int64), np.empty(n * most)
+        certainty.score(table.load(blocks[k]), *loss.costs(blocks[k]), np.zeros((1, m)), risk)
+        saved = reviews.saving(risk, blocks[k].per_label(limits.review))
+        size = reviews.best_of_rows(saved, most, position, value)
         found[k] = Entries(*_places(blocks[k], position[:size]), value[:size])
 
     for_each(work, range(len(blocks)))
@@ -210,7 +210,7 @@ def _best_stored_of_labels(
         costs = loss.false_negative, loss.false_positive, limits.review
         missed, wrong, review = (cost[stretch.labels] if cost.ndim else cost for cost in costs)
         p = table.load_entries(stretch).astype(np.float64)
-        saved[stretch.entries] = np.minimum(missed * p, wrong * (1.0 - p)) - review
+        saved[stretch.entries] = reviews.saving(np.minimum(missed * p, wrong * (1.0 - p)), review)
 
     for_each(work, table.stretches())
     reviews.best_of_labels(source.indices, saved, limits.per_label, np.empty_like(source.indices), allowed, scarcity)
@@ -235,7 +235,7 @@ def _columns(
     for first in range(0, table.n_labels, COLUMNS):
         some = np.ascontiguousarray(table.matrix[:, first : first + COLUMNS].T, np.float64)
         for label, p in enumerate(np.clip(some, 0.0, 1.0), start=first):
-            value = np.minimum(missed[label] * p, wrong[label] * (1.0 - p)) - review[label]
+            value = reviews.saving(np.minimum(missed[label] * p, wrong[label] * (1.0 - p)), review[label])
             row = np.flatnonzero(value > 0)
             yield label, row, value[row]
 

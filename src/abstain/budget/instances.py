@@ -18,7 +18,7 @@ from abstain.assembly import with_rows
 from abstain.budget.allocation import Allocation, Price, allocated
 from abstain.budget.limits import Limits
 from abstain.decision import decide_and_count, decide_table
-from abstain.kernels.choice import TIE
+from abstain.kernels.choice import tipped
 from abstain.kernels.reviews import best_allocation
 from abstain.losses import Loss
 from abstain.penalties import Capped, Linear, Penalty
@@ -78,19 +78,19 @@ def _at_review_cost(table: Probabilities, loss: Loss, limits: Limits) -> Allocat
     return allocated(price, prediction.codes, prediction.expected_loss, table, limits)
 
 
-def every_step(path: CostPath) -> Steps:
-    """All steps, instance by instance, each with increasing cost."""
+def every_step(path: CostPath, least: float) -> Steps:
+    """All steps that save more than `least` for each review, instance by instance, each with increasing cost."""
     sizes = -np.diff(path.flat_counts, prepend=path.flat_counts[:1])
-    is_step = np.ones(len(sizes), np.bool_)
+    is_step = path.flat_costs > tipped(least, path.unit)
     is_step[path.indptr[:-1]] = False  # where an instance begins there is no step
-    row = np.repeat(np.arange(len(path)), np.diff(path.indptr) - 1)
-    return Steps(row, path.flat_costs[is_step], sizes[is_step])
+    row = np.repeat(np.arange(len(path)), np.diff(path.indptr))
+    return Steps(row[is_step], path.flat_costs[is_step], sizes[is_step])
 
 
 def _steps(path: CostPath, least: float, most: float = np.inf) -> Steps:
     """The steps that save more than `least` for each review, and not more than `most`, at which they are not taken."""
-    every = every_step(path)
-    at = np.flatnonzero((every.cost > least) & (every.cost <= most * (1.0 + TIE)))
+    every = every_step(path, least)
+    at = np.flatnonzero(every.cost <= tipped(most, path.unit))
     order = at[np.argsort(-every.cost[at], kind="stable")]
     return Steps(every.row[order], every.cost[order], every.size[order])
 

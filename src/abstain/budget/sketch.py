@@ -113,8 +113,7 @@ class Sketch:
         else:
             profile = RiskProfile(source, self.loss)
             steps = _net_steps(profile, self.limits)
-            saves = steps.cost > 0
-            self._count(steps.cost[saves], steps.size[saves], float(profile.values[:, [0]].sum()))
+            self._count(steps.cost, steps.size, float(profile.values[:, [0]].sum()))
 
     def _add_entries(self, table: Probabilities, loss: Hamming) -> None:
         most, one = self.limits.per_instance, np.ones(1, np.int64)
@@ -126,9 +125,10 @@ class Sketch:
             low = 0.0 if most is None else np.inf
             size = reviews.review_above(p, *costs, low, np.inf, codes, expected, n_open, position, value)
             if most is not None:
-                scores = np.empty(p.shape)
-                certainty.score(p, *costs, scores)
-                size = reviews.best_of_rows(scores, min(most, p.shape[1]), position, value)
+                *errors, review = costs
+                risk = np.empty(p.shape)
+                certainty.score(p, *errors, np.zeros((1, p.shape[1])), risk)
+                size = reviews.best_of_rows(reviews.saving(risk, review), min(most, p.shape[1]), position, value)
             self._count(value[:size], one, float(expected.sum()))
 
         for_each(work, table.blocks(loss.entries_per_block))
@@ -303,8 +303,8 @@ class Reviewer:
 
 
 def _net_steps(profile: RiskProfile, limits: Limits) -> Steps:
-    """The steps of the cost paths, and what each saves for each review, less what a review costs."""
-    steps = every_step(profile.path(limits.per_instance))
+    """The steps of the cost paths that are worth their reviews, and what each saves for a review, less its cost."""
+    steps = every_step(profile.path(limits.per_instance), limits.uniform_review)
     return steps._replace(cost=steps.cost - limits.uniform_review)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain.curves.bootstrap import POINTS, Band, Bootstrap, spread
 from abstain.curves.sweep import Floats, Sweep, sweep
-from abstain.kernels.choice import TIE
+from abstain.kernels.choice import tipped
 from abstain.losses import Loss, LossLike
 from abstain.penalties import Linear
 
@@ -61,7 +61,7 @@ class CostCurve:
     def at(self, cost: float) -> CostPoint:
         """The values at any cost."""
         c = Linear(cost).cost
-        k = int(np.searchsorted(self.costs, c * (1.0 + TIE), side="right")) - 1
+        k = int(np.searchsorted(self.costs, tipped(c, self.loss.unit), side="right")) - 1
         charge = c * float(self.abstention[k]) * self.n_labels if self.abstention[k] else 0.0
         expected = float(self.expected_loss[k])
         realized = None if self.realized_loss is None else float(self.realized_loss[k])

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain.errors import InvalidLabels, InvalidLoss, InvalidProbabilities
-from abstain.kernels.choice import TIE
 from abstain.losses import LossLike
 from abstain.outcomes import Outcomes, outcomes
+from abstain.profile import last_of_equals
 
 Floats = NDArray[np.float64]
 
@@ -33,8 +33,8 @@ class Sweep:
     @cached_property
     def _ends(self) -> NDArray[np.intp]:
         """Where in the changes each run of equal costs ends."""
-        costs = self.outcomes.path.flat_costs[self._changes]
-        return np.flatnonzero(np.diff(costs, append=np.inf) > TIE * costs)
+        path = self.outcomes.path
+        return last_of_equals(path.flat_costs[self._changes], path.unit)
 
     @cached_property
     def costs(self) -> Floats:

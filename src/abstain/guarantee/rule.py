@@ -11,12 +11,11 @@ from scipy import sparse
 from abstain.decision import decide_table
 from abstain.errors import InvalidProbabilities
 from abstain.guarantee.risks import RISKS
-from abstain.losses import Hamming, Loss
+from abstain.losses import Loss
 from abstain.matrix import Axes
 from abstain.penalties import Linear, PerLabel
-from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
+from abstain.prediction import ABSTAIN, PartialPrediction
 from abstain.probabilities import Probabilities
-from abstain.profile import RiskProfile
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,10 +53,7 @@ class Rule:
         Axes(self.label_names).require_labels(table.axes.label_names, "probabilities")
         # What is not certified has a price of 0, at which labels that are said to have no risk are still answered.
         price = np.where(self.satisfied, self.cost, 0.0)
-        if isinstance(self.loss, Hamming):
-            prediction = decide_table(table, self.loss, PerLabel(price) if price.ndim else Linear(float(price)))
-        else:
-            prediction = _decide_on_path(table, self.loss, float(price))
+        prediction = decide_table(table, self.loss, PerLabel(price) if price.ndim else Linear(float(price)))
         assert isinstance(prediction, PartialPrediction)
         return _leave_open(prediction, ~np.broadcast_to(self.satisfied, self.n_labels))
 
@@ -74,18 +70,6 @@ class Rule:
             others = "" if np.all(self.satisfied) else ", the others left open"
             return f"{promise}\n{count} satisfied{others}: {found}"
         return f"{promise}\ncost {self.cost:.4g}: {found}, {self.risk} {self.estimate:.4g}"
-
-
-def _decide_on_path(table: Probabilities, loss: Loss, cost: float) -> PartialPrediction | PartialRanking:
-    """The decision that was tried on the calibration sample, by the same way, so that ties fall on the same side."""
-    was_sparse = table.is_sparse
-    table.make_dense()
-    profile = RiskProfile(table, loss)
-    n_open = profile.path().at(cost)
-    prediction = profile.with_counts(n_open)
-    assert prediction.expected_loss is not None
-    codes = sparse.csr_array(prediction.codes) if was_sparse else prediction.codes
-    return type(prediction).trusted(codes, prediction.axes, prediction.expected_loss + cost * n_open)
 
 
 def _leave_open(prediction: PartialPrediction, closed: NDArray[np.bool_]) -> PartialPrediction:

@@ -7,7 +7,7 @@ Cost arrays have one row for all instances or one row each; ``shape[0] > 1`` tel
 import numpy as np
 
 from abstain.kernels import kernel
-from abstain.kernels.choice import TIE
+from abstain.kernels.choice import tipped
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
@@ -24,7 +24,7 @@ def answer_where_cheap(p, false_negative, false_positive, review, codes, expecte
             if_one = fp[j] * (1.0 - p[i, j])
             score = min(if_zero, if_one)
             total += min(score, price[j])
-            codes[i, j] = (1 if if_zero > if_one else 0) if score <= price[j] * (1.0 + TIE) else -1
+            codes[i, j] = (1 if if_zero > if_one else 0) if score <= tipped(price[j], 0.0) else -1
         expected[i] = total
 
 
@@ -56,7 +56,7 @@ def answer_entries_where_cheap(p, labels, indptr, false_negative, false_positive
             if_one = fp * (1.0 - chance)
             score = min(if_zero, if_one)
             total += min(score, price)
-            codes[k] = (1 if if_zero > if_one else 0) if score <= price * (1.0 + TIE) else -1
+            codes[k] = (1 if if_zero > if_one else 0) if score <= tipped(price, 0.0) else -1
         expected[i] = total
 
 

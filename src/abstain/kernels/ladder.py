@@ -1,7 +1,7 @@
 """Label-wise decisions at many costs at once, counted."""
 
 from abstain.kernels import kernel
-from abstain.kernels.choice import TIE
+from abstain.kernels.choice import tipped
 
 
 @kernel
@@ -24,9 +24,9 @@ def climb(p, truth, false_negative, false_positive, ladder, by_label, hits, fals
             first, left = 0, width
             while left > 1:
                 half = left // 2
-                first += half * (score > costs[first + half - 1] * (1.0 + TIE))
+                first += half * (score > tipped(costs[first + half - 1], 0.0))
                 left -= half
-            first += score > costs[first] * (1.0 + TIE)
+            first += score > tipped(costs[first], 0.0)
             if first == width:
                 continue
             at = j if by_label else i

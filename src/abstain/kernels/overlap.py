@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain.kernels import kernel
-from abstain.kernels.choice import TIE
+from abstain.kernels.choice import SLACK, TIE
 
 NEGLIGIBLE = 1e-15
 SMALLEST = 1e-290  # anything smaller is set to 0: denormal numbers are slow, and far below rounding here
-SLACK = TIE / 8  # a gain is better only by more than this: rounding noise is no reason to look further
 LANES = 16  # rows of the table are padded to full vector iterations
 
 
@@ -138,12 +137,12 @@ def _push(stack, top, lo, hi, at_lo, at_hi, bound):
 
 
 @kernel
-def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends, level, limit, rising, stack):
+def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends, level, limit, slack, stack):
     """Search k < l < m for gains value(k, l) − penalty[l − k] above `level` with at most `limit` abstentions.
 
-    Bisects from the bounds that the ends of each interval give. If rising, a find raises the level (the best gain is
-    wanted); otherwise it lowers the limit (the fewest abstentions are). Returns the last find (−1 abstentions: none)
-    and a bound of all gains of the row, sharper than the one it started from.
+    Bisects from the bounds that the ends of each interval give. With a slack ≥ 0, a find raises the level to so much
+    above it (the best gain is wanted); otherwise it lowers the limit (the fewest abstentions are). Returns the last
+    find (−1 abstentions: none) and a bound of all gains of the row, sharper than the one it started from.
     """
     m = p.shape[0]
     found_gain, found_a, bound_of_all = 0.0, -1, -np.inf
@@ -162,8 +161,8 @@ def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends,
         bound_of_all = max(bound_of_all, gain)
         if gain > level and mid - k <= limit:
             found_gain, found_a = gain, mid - k
-            if rising:
-                level = gain + SLACK
+            if slack >= 0.0:
+                level = gain + slack
             else:
                 limit = mid - k - 1
         # The left half, with fewer abstentions, ends on top of the stack.
@@ -179,24 +178,25 @@ def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends,
 
 
 @kernel
-def _best_gap(p, penalty, floor, concave, heads, tails, fade_out, terms, zeros, ends, stack):
-    """The best (k, l) of one row, by bisection: returns its gain, k and l − k, fewest abstentions among equals."""
+def _best_gap(p, penalty, tie, floor, concave, heads, tails, fade_out, terms, zeros, ends, stack):
+    """The best (k, l) of one row, by bisection: returns its value, k and l − k, fewest abstentions among equals."""
     m = p.shape[0]
+    slack = SLACK if tie > 0.0 else 0.0  # a gain is better only by more: rounding noise is no reason to look further
     best, best_k, best_a = -np.inf, 0, m
     for a in range(m + 1):
-        if zeros[a] - penalty[a] > best + SLACK:
+        if zeros[a] - penalty[a] > best + slack:
             best, best_a = zeros[a] - penalty[a], a
     # Both ends of each k; what may lie between them is bounded.
     promising = 0
     for k in range(1, m + 1):
         ends[k, 0] = ends[k, 4] = -np.inf
         ends[k, 2], ends[k, 3] = _value_and_slope(heads, k, tails, m, fade_out, terms[k])
-        if ends[k, 2] - penalty[m - k] > best + SLACK:
+        if ends[k, 2] - penalty[m - k] > best + slack:
             best, best_k, best_a = ends[k, 2] - penalty[m - k], k, m - k
-        if k == m or ends[k, 2] < best - TIE:
+        if k == m or ends[k, 2] - floor[0] < best - TIE:
             continue
         ends[k, 0], ends[k, 1] = _value_and_slope(heads, k, tails, k, fade_out, terms[k])
-        if ends[k, 0] > best + SLACK:
+        if ends[k, 0] > best + slack:
             best, best_k, best_a = ends[k, 0], k, 0
         if m - k > 1:
             at_lo, at_hi = (ends[k, 0], ends[k, 1]), (ends[k, 2], ends[k, 3])
@@ -206,14 +206,14 @@ def _best_gap(p, penalty, floor, concave, heads, tails, fade_out, terms, zeros, 
     # The best gain, the most promising k first: a good incumbent discards most of the others unseen.
     for turn in range(m):
         k = turn if turn > 0 else promising
-        if k > 0 and ends[k, 4] > best + SLACK:
+        if k > 0 and ends[k, 4] > best + slack:
             gain, a, ends[k, 4] = _explore(
-                p, penalty, floor, concave, heads, tails, fade_out, terms[k], k, ends, best + SLACK, m, True, stack
+                p, penalty, floor, concave, heads, tails, fade_out, terms[k], k, ends, best + slack, m, slack, stack
             )
             if a >= 0:
                 best, best_k, best_a = gain, k, a
     # The fewest abstentions among equally good ones, as `choice` has it: 1 − best is the total loss.
-    level = best - TIE * (1.0 + abs(1.0 - best))
+    level = best - tie * (1.0 + abs(1.0 - best))
     for a in range(best_a):
         if zeros[a] - penalty[a] >= level:
             best_k, best_a = 0, a
@@ -227,14 +227,14 @@ def _best_gap(p, penalty, floor, concave, heads, tails, fade_out, terms, zeros, 
             best_k, best_a = k, m - k
         if best_a > 1 and ends[k, 4] >= level:
             _, a, _ = _explore(
-                p, penalty, floor, concave, heads, tails, fade_out, terms[k], k, ends, level, best_a - 1, False, stack
+                p, penalty, floor, concave, heads, tails, fade_out, terms[k], k, ends, level, best_a - 1, -1.0, stack
             )
             if a >= 0:
                 best_k, best_a = k, a
     value, best_k = _first_start(
-        best_a, level + penalty[best_a], zeros, heads, tails, fade_out, terms, ends, penalty[best_a]
+        best_a, level - TIE + penalty[best_a], zeros, heads, tails, fade_out, terms, ends, penalty[best_a]
     )
-    return value - penalty[best_a], best_k, best_a  # of this answer, whatever else was looked at
+    return value, best_k, best_a  # of this answer, whatever else was looked at
 
 
 @kernel
@@ -255,11 +255,12 @@ def _first_start(a, level, zeros, heads, tails, fade_out, terms, ends, penalty):
 
 
 @kernel
-def decide_overlap(ranked, penalties, floors, concave, nothing, rule, start, n_abstained, expected):
+def decide_overlap(ranked, penalties, ties, concave, nothing, rule, start, n_abstained, losses):
     """The best (k, l) for each penalty and row: k in start, l − k in n_abstained; what a row needs is made once.
 
-    Invariants: each row of ranked decreases; penalties and floors are (s, m + 1), floors[r, a] the least penalty from a
-    on; concave[r] says that the penalty's steps never grow; nothing is the value of 0/0; the results are (s, n).
+    Invariants: each row of ranked decreases; penalties[r] and ties[r] are as `BoundPenalty.counted` gives them;
+    concave[r] says that the penalty's steps never grow; nothing is the value of 0/0; the results are (s, n), losses
+    without the penalty.
     """
     n, m = ranked.shape
     size = rule.weights.shape[0]
@@ -270,16 +271,20 @@ def decide_overlap(ranked, penalties, floors, concave, nothing, rule, start, n_a
     ends = np.empty((m + 1, 5))  # (value, slope) at l = k, at l = m, and a bound of the gains between
     zeros = np.empty(m + 1)
     stack = np.empty((64, 7))
+    floors = penalties.copy()  # floors[r, a] = the least penalty from a on
+    for r in range(penalties.shape[0]):
+        for a in range(m - 1, -1, -1):
+            floors[r, a] = min(floors[r, a], floors[r, a + 1])
     for i in range(n):
         p = ranked[i]
         _fill_tails(p, rule, tails)
         _fill_heads(p, rule, heads, misses, terms)
         _fill_zeros(p, nothing, zeros)
         for r in range(penalties.shape[0]):
-            best, start[r, i], n_abstained[r, i] = _best_gap(
-                p, penalties[r], floors[r], concave[r], heads, tails, rule.fade_out, terms, zeros, ends, stack
+            value, start[r, i], n_abstained[r, i] = _best_gap(
+                p, penalties[r], ties[r], floors[r], concave[r], heads, tails, rule.fade_out, terms, zeros, ends, stack
             )
-            expected[r, i] = max(floors[r, 0], 1.0 - best)  # 0, unless a penalty is relative to some already paid
+            losses[r, i] = max(0.0, 1.0 - value)
 
 
 @kernel(fastmath={"contract", "nnan", "nsz"})

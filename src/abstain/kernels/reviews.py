@@ -3,6 +3,13 @@
 import numpy as np
 
 from abstain.kernels import kernel
+from abstain.kernels.choice import tipped
+
+
+@kernel
+def saving(risk, cost):
+    """What a review at this cost saves if answering has this risk, numbers or arrays; 0 where a decision answers."""
+    return (risk - cost) * (risk > tipped(cost, 0.0))
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
@@ -24,7 +31,7 @@ def review_above(p, false_negative, false_positive, review, low, high, codes, ex
             if_zero = fn[j] * p[i, j]
             if_one = fp[j] * (1.0 - p[i, j])
             risk = min(if_zero, if_one)
-            saved = risk - cost[j]
+            saved = saving(risk, cost[j])
             codes[i, j] = (1 if if_zero > if_one else 0) if saved <= high else -1
             total += cost[j] if saved > high else risk
             above += 1.0 if saved > high else 0.0
@@ -33,7 +40,7 @@ def review_above(p, false_negative, false_positive, review, low, high, codes, ex
         if beyond <= above:
             continue
         for j in range(m):
-            saved = min(fn[j] * p[i, j], fp[j] * (1.0 - p[i, j])) - cost[j]
+            saved = saving(min(fn[j] * p[i, j], fp[j] * (1.0 - p[i, j])), cost[j])
             position[found] = i * m + j  # overwritten by the next one, if it is none
             value[found] = saved
             found += (saved > low) & (saved <= high)
@@ -66,7 +73,7 @@ def review_entries_above(
             if_zero = fn * chance
             if_one = fp * (1.0 - chance)
             risk = min(if_zero, if_one)
-            saved = risk - cost
+            saved = saving(risk, cost)
             codes[k] = (1 if if_zero > if_one else 0) if saved <= high else -1
             total += cost if saved > high else risk
             above += saved > high

@@ -113,7 +113,7 @@ class Loss(ABC):
         self.profile(block, p, profile)
         self.decide_from_profile(block, p, profile, penalty, codes, expected)
         n_abstained = np.empty(len(p), np.intp)
-        choose(profile.values, other.counts, self.unit, n_abstained, np.empty(len(p)))
+        choose(profile.values, other.counts, *other.counted(self.unit), self.unit, n_abstained, np.empty(len(p)))
         return n_abstained
 
     def decide_from_profile(
@@ -121,7 +121,7 @@ class Loss(ABC):
     ) -> None:
         """The same, from a profile that is already known."""
         n_abstained = np.empty(len(p), np.intp)
-        choose(profile.values, penalty.counts, self.unit, n_abstained, expected)
+        choose(profile.values, penalty.counts, *penalty.counted(self.unit), self.unit, n_abstained, expected)
         self.attain(block, p, profile, n_abstained, codes)
 
     def empty_profile(self, shape: tuple[int, int]) -> BlockProfile:

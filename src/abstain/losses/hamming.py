@@ -108,7 +108,7 @@ class Hamming(CertaintyLoss):
         totals[:, :-1] = np.cumsum(np.take_along_axis(risk, order, axis=1), axis=1)[:, ::-1]
         totals[:, 1:] += np.cumsum(prices[:, ::-1], axis=1)
         n_abstained = np.empty(len(p), np.intp)
-        choose(totals, penalty.counts, self.unit, n_abstained, expected)
+        choose(totals, penalty.counts, *penalty.counted(self.unit), self.unit, n_abstained, expected)
         sorted_gain = np.take_along_axis(gain, order, axis=1)
         certainty.answer_most_certain(p, *self.costs(block), price, sorted_gain, n_abstained, codes)
 

@@ -56,15 +56,14 @@ class OverlapLoss(Loss):
         ranked = np.empty_like(p)
         _sort_decreasing(p, ranked)
         shape = len(penalties), len(p)
-        start, n_abstained, totals = np.empty(shape, np.int32), np.empty(shape, np.intp), np.empty(shape)
+        start, n_abstained, losses = np.empty(shape, np.int32), np.empty(shape, np.intp), np.empty(shape)
+        counted, ties = zip(*(penalty.counted(self.unit) for penalty in penalties), strict=True)
+        concave = np.array([penalty.is_concave for penalty in penalties])
+        rule = self.rule(p.shape[1])
         overlap.decide_overlap(
-            ranked,
-            np.array([penalty.counts for penalty in penalties]),
-            np.array([penalty.floor for penalty in penalties]),
-            np.array([penalty.is_concave for penalty in penalties]),
-            self.zero_division, self.rule(p.shape[1]), start, n_abstained, totals,
-        )  # fmt: skip
-        expected[:] = totals[0]
+            ranked, np.array(counted), np.array(ties), concave, self.zero_division, rule, start, n_abstained, losses
+        )
+        expected[:] = losses[0] + penalties[0].counts[n_abstained[0]]
         overlap.answer_around_gap(p, ranked, start[0], n_abstained[0], codes)
         return n_abstained[-1]
 

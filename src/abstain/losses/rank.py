@@ -56,7 +56,8 @@ class Rank(Loss):
         irrelevant = np.where(ranked, 1.0 - chance, 0.0)
         # Labels of probability 0 that a packed row does not show leave gaps between the positions.
         not_shown = position - np.cumsum(ranked, axis=1) + 1
-        irrelevant_ahead = np.cumsum(irrelevant, axis=1) - irrelevant + not_shown
+        # Shifted by one, so that a label is not ahead of itself: subtracting it would cancel what is small.
+        irrelevant_ahead = not_shown + np.cumsum(np.pad(irrelevant, ((0, 0), (1, 0)))[:, :-1], axis=1)
         risk: Floats = np.where(ranked, chance * irrelevant_ahead, 0.0).sum(axis=1)
         return risk
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from abstain.alignment import truth_beside
 from abstain.calibration.diagnostics import ReliabilityCurve, reliability_curve
 from abstain.errors import InvalidDataset, InvalidLoss, InvalidPenalty, InvalidProbabilities
-from abstain.kernels.choice import TIE
+from abstain.kernels.choice import SLACK, TIE
 from abstain.losses import LOSSES, Hamming, Loss
 from abstain.losses.base import BlockProfile
 from abstain.matrix import Axes, dense
@@ -172,7 +172,7 @@ def largest_cost(values: NDArray[np.float64]) -> float:
     if saved <= TIE:
         return SMALLEST_COST
     step = 10.0 ** (floor(log10(saved)) - 1)
-    return float(f"{ceil(saved / step * (1.0 - TIE / 8)) * step:.3g}")
+    return float(f"{ceil(saved / step * (1.0 - SLACK)) * step:.3g}")
 
 
 def _read_losses(losses: Iterable[str]) -> list[str]:

@@ -5,7 +5,8 @@
  * abstentions) + penalty(a), for each instance; of equally good ones the fewest. Nothing here draws.
  */
 (() => {
-  const TIE = 1e-12; // totals closer than this are equal, as in the library
+  const TIE = 1e-12; // what differs by less is equal, as in the library's kernels/choice.py
+  const SLACK = TIE / 8; // rounding alone
   const N_CURVE_COSTS = 101;
   const N_COARSE_COSTS = 15; // enough to look for an error rate before the curve is there
   const SLICE = 20; // milliseconds of work before the page may answer its reader
@@ -28,17 +29,29 @@
     return counts;
   }
 
-  /** The fewest abstentions whose total is least, for the instance whose values begin at `first`. */
-  function choose(values, first, counts, unit) {
-    const width = counts.length;
+  /** The cost at which an abstention is counted, so that ties are answered. */
+  function tipped(cost, unit) {
+    return cost + TIE * (unit + cost);
+  }
+
+  /** What a abstentions count when totals are compared, and up to which difference these are equal. */
+  function countedAs(penalty, cost, m, unit) {
+    const counts = bind(penalty, cost, m);
+    if (penalty !== "linear") return { counted: counts, tie: TIE };
+    return { counted: counts.map((count, a) => tipped(count, unit * a)), tie: 0 };
+  }
+
+  /** The fewest abstentions whose total is least up to a tie, for the instance whose values begin at `first`. */
+  function choose(values, first, { counted, tie }, unit) {
+    const width = counted.length;
     let least = Infinity;
     for (let a = 0; a < width; a++) {
-      const total = values[first + a] + counts[a];
+      const total = values[first + a] + counted[a];
       if (total < least) least = total;
     }
-    const bound = least + TIE * (unit + Math.abs(least));
+    const bound = least + tie * (unit + Math.abs(least));
     let a = 0;
-    while (values[first + a] + counts[a] > bound) a++;
+    while (values[first + a] + counted[a] > bound) a++;
     return a;
   }
 
@@ -59,11 +72,11 @@
     const { m, loss, unit, profile } = problem;
     const found = new Int32Array(rows.length);
     if (loss === "hamming" && penalty === "linear") {
-      const threshold = cost * (1 + TIE);
+      const threshold = tipped(cost, unit);
       for (let k = 0; k < rows.length; k++) found[k] = m - countUpTo(profile.scores, rows[k] * m, m, threshold);
     } else {
-      const counts = bind(penalty, cost, m);
-      for (let k = 0; k < rows.length; k++) found[k] = choose(profile.values, rows[k] * (m + 1), counts, unit);
+      const known = countedAs(penalty, cost, m, unit);
+      for (let k = 0; k < rows.length; k++) found[k] = choose(profile.values, rows[k] * (m + 1), known, unit);
     }
     return found;
   }
@@ -169,7 +182,7 @@
     }
     if (saved <= TIE) return SMALLEST_COST;
     const step = Number(`1e${Math.floor(Math.log10(saved)) - 1}`);
-    return Number((Math.ceil((saved / step) * (1 - TIE / 8)) * step).toPrecision(3));
+    return Number((Math.ceil((saved / step) * (1 - SLACK)) * step).toPrecision(3));
   }
 
   /** The next number ≥ x with few digits. */
