@@ -254,7 +254,7 @@ def test_budget_prints_the_price_and_spends_it():
     expected = abstain.budget.solve(P, count=30)
     found = json.loads(run("budget", "p.csv", "--count", "30", "--json").output)
     assert (found["reviews"], found["budget"], found["output"]) == (30, 30, None)
-    assert found["price"] == pytest.approx(float(expected.price), rel=1e-5)
+    assert found["price"] == pytest.approx(expected.price.cost, rel=1e-5)
     assert found["bill"]["total"] == pytest.approx(expected.bill.total, rel=1e-5)
     result = run("budget", "p.csv", "--count", "30", "-o", "q.csv", "--queue", "r.csv")
     assert result.output.splitlines()[0] == "30 of 30 reviews of 50 rows × 4 labels"

@@ -21,7 +21,7 @@ from abstain.errors import (
     InvalidPenalty,
     InvalidProbabilities,
 )
-from abstain.losses import FMeasure, Hamming, Jaccard, Loss, Rank, SubsetZeroOne
+from abstain.losses import DecomposableLoss, FMeasure, Hamming, Jaccard, Loss, Rank, SubsetZeroOne
 from abstain.matrix import Table
 from abstain.penalties import Capped, Concave, Linear, Penalty, PerLabel
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
@@ -43,6 +43,7 @@ __all__ = [
     "Capped",
     "Concave",
     "CostPath",
+    "DecomposableLoss",
     "DownloadFailed",
     "FMeasure",
     "FitFailed",

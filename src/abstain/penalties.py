@@ -201,7 +201,7 @@ class Capped(Penalty):
         return f"Capped({self.counting!r}, {self.most})"
 
     def bind(self, n_labels: int) -> BoundPenalty:
-        counting = self.counting.bind(n_labels)
+        counting = _bound_counting(self.counting, n_labels, "Capped: caps")
         if self.most >= n_labels:
             return counting
         return BoundPenalty(np.where(np.arange(n_labels + 1) <= self.most, counting.counts, np.inf), is_concave=False)
@@ -245,8 +245,16 @@ class PerLabel(Penalty):
     def bind(self, n_labels: int) -> BoundPenalty:
         if len(self.costs) != n_labels:
             raise InvalidPenalty(f"PerLabel: has {len(self.costs)} costs for {n_labels} labels")
-        counting = self.counting.bind(n_labels)
+        counting = _bound_counting(self.counting, n_labels, "PerLabel: adds")
         return BoundPenalty(counting.counts, counting.is_concave, counting.slope, self.costs)
+
+
+def _bound_counting(penalty: Penalty, n_labels: int, what: str) -> BoundPenalty:
+    """A penalty that is to be a part of another one; costs for each label would be lost in it."""
+    bound = penalty.bind(n_labels)
+    if bound.label_costs is not None:
+        raise InvalidPenalty(f"{what} a counting penalty; {penalty!r} prices labels one by one")
+    return bound
 
 
 PenaltyLike: TypeAlias = float | Penalty | Callable[[int], float] | ArrayLike | None
@@ -265,15 +273,23 @@ def as_penalty(penalty: PenaltyLike) -> Penalty:
     """The penalty that the user means: a number is linear, None forbids abstention."""
     if isinstance(penalty, Penalty):
         return penalty
-    if isinstance(carried := getattr(penalty, "penalty", None), Penalty):  # a price may be more than a number
-        return carried
     if penalty is None:
         return Linear(np.inf)
-    if isinstance(penalty, str | bytes | bool):
-        raise InvalidPenalty(f"penalty is {penalty!r}; {ACCEPTED}")
-    if isinstance(penalty, np.ndarray) and penalty.ndim == 0:
-        return Linear(penalty[()])
-    return Linear(penalty) if isinstance(penalty, Real) else Counting(penalty)
+    given: Any = penalty[()] if isinstance(penalty, np.ndarray) and penalty.ndim == 0 else penalty
+    if isinstance(given, str | bytes | bool) or not (isinstance(given, Real) or callable(given) or _is_table(given)):
+        raise InvalidPenalty(f"penalty is {_shown(given)}; {ACCEPTED}")
+    return Linear(given) if isinstance(given, Real) else Counting(given)
+
+
+def _is_table(values: Any) -> bool:
+    """Whether something holds values in a row, as lists, arrays and series do."""
+    return hasattr(values, "__len__") and hasattr(values, "__getitem__")
+
+
+def _shown(value: Any) -> str:
+    """What was passed, in one line; of what takes more than that, the type."""
+    text = repr(value)
+    return text if len(text) <= 60 and "\n" not in text else f"of type {type(value).__name__}"
 
 
 def _as_float(number: Any) -> float:

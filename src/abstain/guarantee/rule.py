@@ -11,7 +11,7 @@ from scipy import sparse
 from abstain.decision import decide_table
 from abstain.errors import InvalidProbabilities
 from abstain.guarantee.risks import RISKS
-from abstain.losses import Hamming, Loss
+from abstain.losses import Loss
 from abstain.matrix import Axes
 from abstain.penalties import Linear, PerLabel
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
@@ -54,7 +54,7 @@ class Rule:
         Axes(self.label_names).require_labels(table.axes.label_names, "probabilities")
         # What is not certified has a price of 0, at which labels that are said to have no risk are still answered.
         price = np.where(self.satisfied, self.cost, 0.0)
-        if isinstance(self.loss, Hamming):
+        if self.loss.is_decomposable:
             prediction = decide_table(table, self.loss, PerLabel(price) if price.ndim else Linear(float(price)))
         else:
             prediction = _decide_on_path(table, self.loss, float(price))

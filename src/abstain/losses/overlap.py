@@ -73,8 +73,10 @@ class OverlapLoss(Loss):
         hits, extra = (truth & predicted).sum(axis=1), (~truth & predicted).sum(axis=1)
         return self.of_counts(hits, extra, (truth & (codes == 0)).sum(axis=1), answered.sum(axis=1))
 
+    def highest_cost(self, n_labels: int) -> float:
+        return 1.0
+
     def of_counts(self, hits: Counts, extra: Counts, missed: Counts, answered: Counts) -> Floats:
-        """The loss, given how many labels are rightly 1, wrongly 1, wrongly 0, and answered at all."""
         value = hits / np.where(hits > 0, self.size(hits, hits + extra, hits + missed), 1.0)
         value = np.where(hits + extra + missed > 0, value, self.zero_division)
         return np.where(answered > 0, 1.0 - value, 0.0)
