@@ -7,8 +7,8 @@ they are; `as_penalty` reads them, and `Penalty.bind` turns any of them into the
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -27,12 +27,13 @@ ACCEPTED = "a penalty is a number ≥ 0, Linear, Concave, Capped, PerLabel, a fu
 class BoundPenalty:
     """A penalty for a known number of labels: counts[a] = f(a), and each label's own price if it has one.
 
-    slope is set if f(a) = slope · a; then decomposable losses decide label by label. is_concave says that the steps
-    f(a + 1) − f(a) never grow as long as something is answered (a < m).
+    counts begins with f(0) = 0; what is infinite is forbidden. slope is set if f(a) = slope · a; then decomposable
+    losses decide label by label. is_concave says that the steps f(a + 1) − f(a) never grow as long as something is
+    answered (a < m). None and False are always right, only slower.
     """
 
     counts: NDArray[np.float64]
-    is_concave: bool
+    is_concave: bool = False
     slope: float | None = None
     label_costs: NDArray[np.float64] | None = None
 
@@ -61,7 +62,9 @@ class BoundPenalty:
         more[1:] = more[1:] - so_far if np.isfinite(so_far) else np.inf
         more[0] = 0.0
         own = None if self.label_costs is None else np.delete(self.label_costs, labels_open)
-        return BoundPenalty(more, self.is_concave and bool(np.isfinite(so_far)), self.slope, own)
+        if not np.isfinite(so_far):
+            return BoundPenalty(more, slope=None if self.slope is None else np.inf, label_costs=own)
+        return BoundPenalty(more, self.is_concave, self.slope, own)
 
     def narrowed(self, width: int) -> "BoundPenalty":
         """For rows that show `width` labels and hide the rest: leaving all the shown ones open means all labels."""
@@ -90,14 +93,53 @@ class BoundPenalty:
 
 
 class Penalty(ABC):
-    """The price of silence: subclasses say what f(a) is."""
+    """What abstaining costs: subclasses say in `bind` what f(0) … f(m) are. What they say is checked.
+
+    Examples
+    --------
+    >>> import abstain, numpy as np
+    >>> from abstain.penalties import BoundPenalty
+    >>> class FirstOnesFree(abstain.Penalty):
+    ...     def bind(self, n_labels):
+    ...         return BoundPenalty(0.1 * np.maximum(np.arange(n_labels + 1) - 2, 0))
+    >>> abstain.decide([0.6, 0.7, 0.8, 0.95], penalty=FirstOnesFree()).labels
+    array([[-1, -1, -1,  1]], dtype=int8)
+    """
 
     label_names: tuple[Hashable, ...] | None = None
     """What the labels are called that the penalty prices one by one, if it was given by name."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "bind" in vars(cls):  # kernels trust the numbers: a table of another length would be read beyond its end
+            cls.bind = _checked(cls.bind)  # type: ignore[assignment, method-assign]
+
     @abstractmethod
     def bind(self, n_labels: int) -> BoundPenalty:
-        """f(0) … f(m) for m labels, checked."""
+        """f(0) … f(m) for m labels."""
+
+
+def _checked(bind: Callable[[Any, int], BoundPenalty]) -> Callable[[Any, int], BoundPenalty]:
+    """The same `bind`, of which the result fits the number of labels and holds what it says."""
+
+    @wraps(bind)
+    def bind_checked(self: Penalty, n_labels: int) -> BoundPenalty:
+        bound, name = bind(self, n_labels), f"{type(self).__name__}.bind({n_labels})"
+        if not isinstance(bound, BoundPenalty):
+            raise InvalidPenalty(f"{name} gives a {type(bound).__name__}; expected a BoundPenalty")
+        counts = _numbers(bound.counts, f"{name}: counts", n_labels + 1)
+        if counts[0] != 0 or not (counts >= 0).all():
+            raise InvalidPenalty(
+                f"{name}: counts are {counts}; expected f(0) = 0 and numbers ≥ 0, which may be infinite"
+            )
+        own = None if bound.label_costs is None else _numbers(bound.label_costs, f"{name}: label_costs", n_labels)
+        if own is not None:
+            _reject_bad(own, name, lambda i: f"the cost of label {i}")
+        if bound.slope is not None and not np.allclose(counts, _times(bound.slope, np.arange(n_labels + 1.0)), atol=0):
+            raise InvalidPenalty(f"{name}: slope is {bound.slope:g}, but the counts are not so many times that")
+        return replace(bound, counts=counts, label_costs=own)
+
+    return bind_checked
 
 
 class _WithCost(Penalty):
@@ -305,13 +347,15 @@ def _times(cost: float, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.where(counts > 0, cost * counts, 0.0)
 
 
-def _numbers(values: Any, name: str) -> NDArray[np.float64]:
+def _numbers(values: Any, name: str, length: int | None = None) -> NDArray[np.float64]:
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as reason:
         raise InvalidPenalty(f"{name}: expected numbers ({reason}); {ACCEPTED}") from reason
     if array.ndim != 1:
         raise InvalidPenalty(f"{name}: expected one row of numbers, got shape {array.shape}")
+    if length is not None and len(array) != length:
+        raise InvalidPenalty(f"{name}: expected {length} numbers, got {len(array)}")
     return array
 
 

@@ -98,6 +98,8 @@ def solve(
         table, chosen = source, as_loss("hamming" if loss is None else loss)
     chosen.check(table.n_labels)
     table.axes.require_labels(chosen.label_names, repr(chosen))
+    if table.is_sparse:
+        chosen.accept_sparse()
     limits = read_limits(
         (table.n_rows, table.n_labels), table.axes, chosen,
         rate=rate, count=count, per_instance=per_instance, per_label=per_label, review=review,

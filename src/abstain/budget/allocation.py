@@ -65,7 +65,7 @@ class Price(Penalty):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Real):
-            raise TypeError(f"{self!r} is no number and has no order or equality with one; compare its cost")
+            raise TypeError(f"{self!r} is no number, and equal to none; compare its cost")
         if not isinstance(other, Price):
             return NotImplemented
         return self._plain() == other._plain() and self.loss.is_same_as(other.loss)

@@ -79,6 +79,8 @@ def solve_chunks(probabilities: Any, loss: Loss, **asked: Any) -> ChunkedAllocat
     layout = table.layout
     loss.check(layout.n_labels)
     layout.axes.require_labels(loss.label_names, repr(loss))
+    if layout.is_sparse:
+        loss.accept_sparse()
     n_rows = int(layout.n_rows) if layout.is_known else 1
     limits = read_limits((n_rows, layout.n_labels), layout.axes, loss, **asked)
     if limits.per_instance is not None and limits.per_label is not None:

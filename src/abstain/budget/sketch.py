@@ -106,6 +106,8 @@ class Sketch:
         source = table if isinstance(table, Probabilities) else Probabilities(table)
         if source.n_labels != self.n_labels:
             raise InvalidBudget(f"the table has {source.n_labels} labels; the sketch counts for {self.n_labels}")
+        if source.is_sparse:
+            self.loss.accept_sparse()
         self.n_rows += source.n_rows
         if isinstance(self.loss, DecomposableLoss):
             self._add_entries(source, self.loss)

@@ -60,6 +60,11 @@ class Loss(ABC):
     """
     answers_are_nested: ClassVar[bool] = False
     """Whether a label that is answered at some linear cost is answered at each higher one, and the same."""
+    takes_sparse: ClassVar[bool] = False
+    """Whether the loss can be asked about a block that leaves out labels of probability 0, which are answered 0.
+
+    Of sparse tables most labels are left out. Right answers of 0 must not matter then, nor how many labels there are.
+    """
     zeros_are_safe: bool = True
     """Whether answering only labels of probability 0, all with 0, is free of risk."""
     label_names: tuple[Hashable, ...] | None = None
@@ -110,6 +115,14 @@ class Loss(ABC):
             raise InvalidPenalty(
                 f"{self!r} cannot honour PerLabel costs: it is not a sum over labels, so the labels to leave open are "
                 "no longer found by sorting. Use a counting penalty, or a decomposable loss (Hamming)."
+            )
+
+    def accept_sparse(self) -> None:
+        """Raise `InvalidLoss` if the loss cannot be asked about sparse tables."""
+        if not self.takes_sparse:
+            raise InvalidLoss(
+                f"{self!r} does not take sparse tables, of which it would see the stored labels only (takes_sparse is "
+                "False); use a dense array"
             )
 
     @abstractmethod

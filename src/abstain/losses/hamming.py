@@ -47,6 +47,7 @@ class DecomposableLoss(CertaintyLoss):
     """
 
     is_decomposable = True
+    takes_sparse = True
     unit = 0.0
 
     @abstractmethod

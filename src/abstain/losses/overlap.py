@@ -19,6 +19,7 @@ class OverlapLoss(Loss):
     """1 minus the measure of the answered labels: 1 on the most likely ones, 0 on the least likely."""
 
     entries_per_block = 1 << 14
+    takes_sparse = True
 
     def __init__(self, zero_division: float = 1.0) -> None:
         self.zero_division = read_parameter(zero_division, "zero_division", self, "0 or 1", lambda x: x in (0, 1))

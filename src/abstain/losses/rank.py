@@ -25,6 +25,7 @@ class Rank(Loss):
     """
 
     gives_rankings = True
+    takes_sparse = True
     unit = 0.0
     guide_type = np.int32
 

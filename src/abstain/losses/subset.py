@@ -21,6 +21,8 @@ class SubsetZeroOne(CertaintyLoss):
     array([[ 1, -1,  0]], dtype=int8)
     """
 
+    takes_sparse = True
+
     def __repr__(self) -> str:
         return "SubsetZeroOne()"
 
