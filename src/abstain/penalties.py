@@ -6,7 +6,7 @@ they are; `as_penalty` reads them, and `Penalty.bind` turns any of them into the
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from numbers import Integral, Real
@@ -137,6 +137,8 @@ def _checked(bind: Callable[[Any, int], BoundPenalty]) -> Callable[[Any, int], B
             _reject_bad(own, name, lambda i: f"the cost of label {i}")
         if bound.slope is not None and not np.allclose(counts, _times(bound.slope, np.arange(n_labels + 1.0)), atol=0):
             raise InvalidPenalty(f"{name}: slope is {bound.slope:g}, but the counts are not so many times that")
+        if bound.is_concave:
+            _require_concave(counts, name)
         return replace(bound, counts=counts, label_costs=own)
 
     return bind_checked
@@ -325,7 +327,7 @@ def as_penalty(penalty: PenaltyLike) -> Penalty:
 
 def _is_table(values: Any) -> bool:
     """Whether something holds values in a row, as lists, arrays and series do."""
-    return hasattr(values, "__len__") and hasattr(values, "__getitem__")
+    return hasattr(values, "__len__") and hasattr(values, "__getitem__") and not isinstance(values, Mapping)
 
 
 def _shown(value: Any) -> str:
@@ -345,6 +347,18 @@ def _times(cost: float, counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Cost · counts, where infinitely often nothing is nothing."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(counts > 0, cost * counts, 0.0)
+
+
+def _require_concave(counts: NDArray[np.float64], name: str) -> None:
+    inner = counts[:-1]
+    if not np.isfinite(inner).all():
+        raise InvalidPenalty(f"{name}: is_concave is True, but some numbers of abstentions are forbidden")
+    grows = np.flatnonzero(np.diff(inner, 2) > 1e-9 * inner.max(initial=0.0))  # more than rounding does
+    if len(grows):
+        a = int(grows[0]) + 1
+        raise InvalidPenalty(
+            f"{name}: is_concave is True, but the step from {a} to {a + 1} is greater than that before"
+        )
 
 
 def _numbers(values: Any, name: str, length: int | None = None) -> NDArray[np.float64]:

@@ -55,6 +55,10 @@ class Price(Penalty):
             costs.flags.writeable = False
             object.__setattr__(self, "label_costs", costs)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it was made, so that what comes out of a file cannot be changed either."""
+        return type(self), (self.cost, self.loss, self.max_abstained, self.label_costs, self.label_names)
+
     def __repr__(self) -> str:
         parts = [f"{self.cost:.6g}"]
         parts += [] if self.max_abstained is None else [f"at most {self.max_abstained} per instance"]
