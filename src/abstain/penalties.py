@@ -254,8 +254,8 @@ class Capped(Penalty):
 class PerLabel(Penalty):
     """Σ costs[i] over the abstained labels i, plus an optional counting penalty: ``PerLabel(costs) + Concave(0.3)``.
 
-    For decomposable losses only (`Hamming`): the others need every abstention to cost the same. A pandas Series is held
-    to the names of its labels.
+    For sums over labels only (`Hamming`, `DecomposableLoss`): the others need every abstention to cost the same. A
+    pandas Series is held to the names of its labels.
 
     Examples
     --------
