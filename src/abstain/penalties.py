@@ -353,7 +353,7 @@ def _require_concave(counts: NDArray[np.float64], name: str) -> None:
     inner = counts[:-1]
     if not np.isfinite(inner).all():
         raise InvalidPenalty(f"{name}: is_concave is True, but some numbers of abstentions are forbidden")
-    grows = np.flatnonzero(np.diff(inner, 2) > 1e-9 * inner.max(initial=0.0))  # more than rounding does
+    grows = np.flatnonzero(np.diff(inner, 2) > TIE + 1e-9 * inner.max(initial=0.0))  # more than rounding does
     if len(grows):
         a = int(grows[0]) + 1
         raise InvalidPenalty(
