@@ -271,6 +271,13 @@ def test_budget_prints_the_price_and_spends_it():
     assert set(found["price_by_label"]) == set(NAMES)
 
 
+def test_the_price_of_a_budget_with_a_cap_says_so():
+    printed = run("budget", "p.csv", "--count", "30", "--per-instance", "1").output.splitlines()[1]
+    cost = abstain.budget.solve(P, count=30, per_instance=1).price.cost
+    assert float(printed.removeprefix("price of a review: ").partition(",")[0]) == pytest.approx(cost, rel=1e-5)
+    assert printed.endswith(", with at most 1 review of a row")
+
+
 def test_evaluate_scores_as_the_metrics_do():
     run("decide", "p.parquet", "-o", "q.parquet", "--penalty", "0.3")
     prediction = abstain.decide(P, penalty=0.3)
