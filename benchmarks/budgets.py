@@ -21,7 +21,7 @@ def speed() -> Iterator[Row]:
                 budget = seconds(
                     lambda p=p, loss=loss, rate=rate: abstain.budget.solve(p, loss=loss, rate=rate), repeats
                 )
-                one = seconds(lambda p=p, loss=loss, c=float(found.price): abstain.decide(p, loss, c), repeats)
+                one = seconds(lambda p=p, loss=loss, c=found.price: abstain.decide(p, loss, c), repeats)
                 what = f"{loss}, {name}, {rate:.0%} of the labels reviewed"
                 yield at_most(what, budget / one, f"one decision ({one:.2f} s), gap {found.gap:.1g}", 3.0)
 

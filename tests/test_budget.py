@@ -145,7 +145,7 @@ def test_the_budget_is_used_up_where_ties_allow():
             assert found.bill.total <= best + found.gap + TOLERANCE
             if loss == "hamming":
                 assert found.count == count
-                assert found.price == pytest.approx(0.3)
+                assert found.price.cost == pytest.approx(0.3)
                 assert found.gap == 0
 
 
@@ -155,7 +155,7 @@ def test_nothing_is_reviewed_that_saves_nothing():
         found = budget.solve(p, loss=loss, rate=1.0)
         best = abstain.decide(p, loss, 0.0)
         assert found.count == best.n_abstained.sum()
-        assert found.price == 0
+        assert found.price.cost == 0
 
 
 @pytest.mark.parametrize("loss", ["hamming", "f1", "jaccard", "rank", "subset"])
@@ -201,7 +201,7 @@ def test_large_tables_are_solved_alike(loss, limits, monkeypatch):
     monkeypatch.setattr(instances, "WHOLE", 1)
     for expected, rate in zip(whole, (0.001, 0.05, 0.3, 1.0), strict=True):
         found = budget.solve(p, loss=loss, rate=rate, **limits)
-        assert found.price == pytest.approx(float(expected.price), rel=1e-9)
+        assert found.price.cost == pytest.approx(expected.price.cost, rel=1e-9)
         assert found.bill.total == pytest.approx(expected.bill.total, rel=1e-9, abs=found.gap)
         assert found.count == pytest.approx(expected.count, abs=12)
         np.testing.assert_allclose(
@@ -232,7 +232,7 @@ def test_threads_do_not_matter(threads):
     p = np.random.default_rng(9).random((2000, 40))
     found = budget.solve(p, rate=0.1, per_instance=5)
     assert found.count == 8000
-    assert float(found.price) == float(budget.solve(p, rate=0.1, per_instance=5).price)
+    assert found.price.cost == budget.solve(p, rate=0.1, per_instance=5).price.cost
 
 
 @pytest.mark.parametrize("as_table", [np.asarray, sparse.csr_array])
@@ -340,10 +340,80 @@ def test_names_are_kept_and_caps_can_be_given_by_name():
 def test_a_price_can_be_kept():
     found = budget.solve(np.random.default_rng(1).random((30, 3)), count=9, per_label=[3, 9, 1], per_instance=1)
     again = pickle.loads(pickle.dumps(found.price))
-    assert float(again) == float(found.price)
-    assert again.most == 1
-    np.testing.assert_array_equal(again.label_prices, found.price.label_prices)
+    assert again.cost == found.price.cost
+    assert again.max_abstained == 1
+    np.testing.assert_array_equal(again.label_costs, found.price.label_costs)
     assert "at most 1 per instance" in repr(again)
+    assert again == found.price
+    assert hash(again) == hash(found.price)
+
+
+def prices():
+    """A plain one, one with a cap, one with costs by label, and one with both."""
+    p = np.random.default_rng(1).random((30, 3))
+    limits = [{}, {"per_instance": 1}, {"review": [0.0, 0.1, 0.2]}, {"per_instance": 1, "per_label": [3, 9, 1]}]
+    return [budget.solve(p, count=9, **each).price for each in limits]
+
+
+@pytest.mark.parametrize("k", range(4))
+def test_a_price_is_no_number(k):
+    price = prices()[k]
+    for used in (
+        lambda: 2 * price, lambda: price + 1, lambda: price < 0.3, lambda: price == price.cost, lambda: price != 0.3,
+        lambda: np.float64(2) * price, lambda: np.multiply(price, 2.0), lambda: max(price, 0.1), lambda: f"{price:.3g}",
+    ):  # fmt: skip
+        with pytest.raises(TypeError):
+            used()
+    for penalty in (abstain.Linear, abstain.Concave):
+        with pytest.raises(abstain.InvalidPenalty, match=r"the cost is Price\(.*; expected a number"):
+            penalty(price)
+    assert isinstance(price, abstain.Penalty)
+    assert not isinstance(price, float)
+
+
+def test_the_number_of_a_price_is_all_there_is_to_it_or_is_refused():
+    plain, capped, by_label, both = prices()
+    assert float(plain) == plain.cost > 0
+    with pytest.raises(TypeError, match=r"at most 1 per instance\) is more than a number: it caps abstentions"):
+        float(capped)
+    for price in (by_label, both):
+        with pytest.raises(TypeError, match="is more than a number: labels have costs of their own"):
+            float(price)
+
+
+def test_a_price_charges_what_its_plain_form_does():
+    plain, capped, by_label, both = prices()
+    assert isinstance(plain.penalty, abstain.Linear)
+    assert isinstance(capped.penalty, abstain.Capped)
+    assert isinstance(both.penalty.counting, abstain.Capped)
+    for price in (plain, capped, by_label, both):
+        ours, theirs = price.bind(3), price.penalty.bind(3)
+        np.testing.assert_array_equal(ours.counts, theirs.counts)
+        np.testing.assert_array_equal(ours.label_costs, theirs.label_costs)
+    assert by_label.bind(3).label_costs.tolist() == by_label.label_costs.tolist()
+    assert both.bind(3).counts[2] == np.inf
+
+
+def test_a_price_with_costs_by_label_is_no_part_of_another_penalty():
+    _, capped, by_label, _ = prices()
+    with pytest.raises(abstain.InvalidPenalty, match="Capped: caps a counting penalty"):
+        abstain.decide([[0.5, 0.4, 0.3]], penalty=abstain.Capped(by_label, 1))
+    with pytest.raises(abstain.InvalidPenalty, match="PerLabel: adds a counting penalty"):
+        abstain.decide([[0.5, 0.4, 0.3]], penalty=abstain.PerLabel([0.1, 0.1, 0.1]) + by_label)
+    assert (abstain.PerLabel([0.0, 0.0, 0.0]) + capped).bind(3).counts[2] == np.inf
+
+
+def test_prices_are_equal_if_they_decide_alike_and_cannot_be_changed():
+    assert prices() == prices()
+    assert len(set(prices() + prices())) == 4
+    plain, _, by_label, _ = prices()
+    assert plain != by_label
+    assert plain != budget.Price(plain.cost, abstain.Hamming(2.0))
+    with pytest.raises(AttributeError):
+        plain.cost = 0.1
+    for price in (by_label, pickle.loads(pickle.dumps(by_label))):
+        with pytest.raises(ValueError, match="read-only"):
+            price.label_costs[0] = 0.0
 
 
 def test_an_empty_table():
@@ -388,7 +458,7 @@ def test_a_profile_keeps_its_loss():
     profile = abstain.risk_profile([[0.1, 0.5]], "f1")
     assert budget.solve(profile, count=1).price.loss is profile.loss
     assert budget.solve(profile, loss=abstain.FMeasure(), count=1).count == 1
-    for other in ("rank", abstain.Hamming(), abstain.FMeasure(beta=2)):
+    for other in ("rank", "hamming", abstain.Hamming(), abstain.FMeasure(beta=2)):
         with pytest.raises(abstain.InvalidLoss, match="the profile is one for FMeasure"):
             budget.solve(profile, loss=other, count=1)
     costs = np.ones(20)

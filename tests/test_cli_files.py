@@ -254,7 +254,7 @@ def test_budget_prints_the_price_and_spends_it():
     expected = abstain.budget.solve(P, count=30)
     found = json.loads(run("budget", "p.csv", "--count", "30", "--json").output)
     assert (found["reviews"], found["budget"], found["output"]) == (30, 30, None)
-    assert found["price"] == pytest.approx(float(expected.price), rel=1e-5)
+    assert found["price"] == pytest.approx(expected.price.cost, rel=1e-5)
     assert found["bill"]["total"] == pytest.approx(expected.bill.total, rel=1e-5)
     result = run("budget", "p.csv", "--count", "30", "-o", "q.csv", "--queue", "r.csv")
     assert result.output.splitlines()[0] == "30 of 30 reviews of 50 rows × 4 labels"
@@ -269,6 +269,13 @@ def test_budget_prints_the_price_and_spends_it():
     expected = abstain.budget.solve(P, rate=0.2, review=[0.1, 0.4, 0.2, 0.3])
     assert found["bill"]["reviews"] == pytest.approx(expected.bill.reviews, rel=1e-5)
     assert set(found["price_by_label"]) == set(NAMES)
+
+
+def test_the_price_of_a_budget_with_a_cap_says_so():
+    printed = run("budget", "p.csv", "--count", "30", "--per-instance", "1").output.splitlines()[1]
+    cost = abstain.budget.solve(P, count=30, per_instance=1).price.cost
+    assert float(printed.removeprefix("price of a review: ").partition(",")[0]) == pytest.approx(cost, rel=1e-5)
+    assert printed.endswith(", with at most 1 review of a row")
 
 
 def test_evaluate_scores_as_the_metrics_do():

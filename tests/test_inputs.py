@@ -321,7 +321,7 @@ def test_bad_loss(make, message):
         (lambda a: -a, r"f\(1\) is -1"),
         (lambda a: "x", "expected numbers"),
         (np.zeros((2, 4)), "expected one row of numbers"),
-        ({"cost": 1}, "expected numbers"),
+        ({"cost": 1}, r"penalty is {'cost': 1}; a penalty is a number"),
     ],
 )
 def test_bad_penalty(penalty, message):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         InvalidPenalty,
         InvalidProbabilities,
     )
-    from abstain.losses import FMeasure, Hamming, Jaccard, Loss, Rank, SubsetZeroOne
+    from abstain.losses import DecomposableLoss, FMeasure, Hamming, Jaccard, Loss, Rank, SubsetZeroOne
     from abstain.matrix import Table
     from abstain.penalties import Capped, Concave, Linear, Penalty, PerLabel
     from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
@@ -57,6 +57,7 @@ __all__ = [
     "Concave",
     "CostPath",
     "DatasetWarning",
+    "DecomposableLoss",
     "DownloadFailed",
     "FMeasure",
     "FitFailed",
@@ -122,7 +123,7 @@ _HOMES = {
         "InvalidPenalty",
         "InvalidProbabilities",
     ),
-    "abstain.losses": ("FMeasure", "Hamming", "Jaccard", "Loss", "Rank", "SubsetZeroOne"),
+    "abstain.losses": ("DecomposableLoss", "FMeasure", "Hamming", "Jaccard", "Loss", "Rank", "SubsetZeroOne"),
     "abstain.matrix": ("Table",),
     "abstain.penalties": ("Capped", "Concave", "Linear", "Penalty", "PerLabel"),
     "abstain.prediction": ("ABSTAIN", "PartialPrediction", "PartialRanking"),

@@ -85,6 +85,7 @@ def _bound(loss: Loss, penalty: Penalty, n_labels: int, axes: Axes, is_sparse: b
     axes.require_labels(loss.label_names, repr(loss))
     axes.require_labels(penalty.label_names, repr(penalty))
     if is_sparse:
+        loss.accept_sparse()
         costs.require_nondecreasing()
     return costs
 
@@ -139,7 +140,10 @@ def risk_profile(probabilities: Any, loss: LossLike = "hamming") -> RiskProfile:
     chosen = as_loss(loss)
     if is_chunked(probabilities):
         return _profile_chunks(probabilities, chosen)
-    return RiskProfile(Probabilities(probabilities), chosen)
+    table = Probabilities(probabilities)
+    if table.is_sparse:
+        chosen.accept_sparse()
+    return RiskProfile(table, chosen)
 
 
 def _profile_chunks(probabilities: Any, loss: Loss) -> Any:
@@ -147,5 +151,7 @@ def _profile_chunks(probabilities: Any, loss: Loss) -> Any:
     from abstain.chunks.profiles import ChunkedProfile
 
     table = read_chunks(probabilities, "probabilities")
+    if table.layout.is_sparse:
+        loss.accept_sparse()
     require_profile(loss, table.layout.n_labels, table.layout.axes, table.layout.is_sparse)
     return table.blockwise("risk_profile", partial(ChunkedProfile, loss=loss), partial(risk_profile, loss=loss))

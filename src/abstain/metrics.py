@@ -222,6 +222,8 @@ def _generalized(
     penalty: Penalty,
 ) -> NDArray[np.float64]:
     loss.check(answers.shape[1])
+    if sparse.issparse(table) or sparse.issparse(answers.codes):
+        loss.accept_sparse()
     for side in (loss, penalty):
         answers.axes.require_labels(side.label_names, repr(side))
     bound = penalty.bind(answers.shape[1])

@@ -6,8 +6,9 @@ they are; `as_penalty` reads them, and `Penalty.bind` turns any of them into the
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -26,13 +27,14 @@ ACCEPTED = "a penalty is a number ≥ 0, Linear, Concave, Capped, PerLabel, a fu
 class BoundPenalty:
     """A penalty for a known number of labels: counts[a] = f(a), and each label's own price if it has one.
 
-    slope is set if f(a) = slope · a; then decomposable losses decide label by label. rate is set if that is all, for as
-    many abstentions as are allowed. is_concave says that the steps f(a + 1) − f(a) never grow as long as something is
-    answered (a < m).
+    counts begins with f(0) = 0; what is infinite is forbidden. slope is set if f(a) = slope · a; then decomposable
+    losses decide label by label. rate is set if f(a) = rate · a for as many abstentions as are allowed. is_concave says
+    that the steps f(a + 1) − f(a) never grow as long as something is answered (a < m). None and False are always right,
+    only slower.
     """
 
     counts: NDArray[np.float64]
-    is_concave: bool
+    is_concave: bool = False
     slope: float | None = None
     label_costs: NDArray[np.float64] | None = None
     rate: float | None = None
@@ -62,7 +64,9 @@ class BoundPenalty:
         more[1:] = more[1:] - so_far if np.isfinite(so_far) else np.inf
         more[0] = 0.0
         own = None if self.label_costs is None else np.delete(self.label_costs, labels_open)
-        return BoundPenalty(more, self.is_concave and bool(np.isfinite(so_far)), self.slope, own, self.rate)
+        if not np.isfinite(so_far):
+            return BoundPenalty(more, slope=None if self.slope is None else np.inf, label_costs=own)
+        return BoundPenalty(more, self.is_concave, self.slope, own, self.rate)
 
     def narrowed(self, width: int) -> "BoundPenalty":
         """For rows that show `width` labels and hide the rest: leaving all the shown ones open means all labels."""
@@ -95,14 +99,60 @@ class BoundPenalty:
 
 
 class Penalty(ABC):
-    """The price of silence: subclasses say what f(a) is."""
+    """What abstaining costs: subclasses say in `bind` what f(0) … f(m) are. What they say is checked.
+
+    Examples
+    --------
+    >>> import abstain, numpy as np
+    >>> from abstain.penalties import BoundPenalty
+    >>> class FirstOnesFree(abstain.Penalty):
+    ...     def bind(self, n_labels):
+    ...         return BoundPenalty(0.1 * np.maximum(np.arange(n_labels + 1) - 2, 0))
+    >>> abstain.decide([0.6, 0.7, 0.8, 0.95], penalty=FirstOnesFree()).labels
+    array([[-1, -1, -1,  1]], dtype=int8)
+    """
 
     label_names: tuple[Hashable, ...] | None = None
     """What the labels are called that the penalty prices one by one, if it was given by name."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "bind" in vars(cls):  # kernels trust the numbers: a table of another length would be read beyond its end
+            cls.bind = _checked(cls.bind)  # type: ignore[assignment, method-assign]
+
     @abstractmethod
     def bind(self, n_labels: int) -> BoundPenalty:
-        """f(0) … f(m) for m labels, checked."""
+        """f(0) … f(m) for m labels."""
+
+
+def _checked(bind: Callable[[Any, int], BoundPenalty]) -> Callable[[Any, int], BoundPenalty]:
+    """The same `bind`, of which the result fits the number of labels and holds what it says."""
+
+    @wraps(bind)
+    def bind_checked(self: Penalty, n_labels: int) -> BoundPenalty:
+        bound, name = bind(self, n_labels), f"{type(self).__name__}.bind({n_labels})"
+        if not isinstance(bound, BoundPenalty):
+            raise InvalidPenalty(f"{name} gives a {type(bound).__name__}; expected a BoundPenalty")
+        counts = _numbers(bound.counts, f"{name}: counts", n_labels + 1)
+        if counts[0] != 0 or not (counts >= 0).all():
+            raise InvalidPenalty(
+                f"{name}: counts are {counts}; expected f(0) = 0 and numbers ≥ 0, which may be infinite"
+            )
+        own = None if bound.label_costs is None else _numbers(bound.label_costs, f"{name}: label_costs", n_labels)
+        if own is not None:
+            _reject_bad(own, name, lambda i: f"the cost of label {i}")
+        if bound.slope is not None and not np.allclose(counts, _times(bound.slope, np.arange(n_labels + 1.0)), atol=0):
+            raise InvalidPenalty(f"{name}: slope is {bound.slope:g}, but the counts are not so many times that")
+        allowed = np.isfinite(counts)
+        if bound.rate is not None and not np.allclose(
+            counts[allowed], _times(bound.rate, np.arange(n_labels + 1.0))[allowed], atol=0
+        ):
+            raise InvalidPenalty(f"{name}: rate is {bound.rate:g}, but the counts are not so many times that")
+        if bound.is_concave:
+            _require_concave(counts, name)
+        return replace(bound, counts=counts, label_costs=own)
+
+    return bind_checked
 
 
 class _WithCost(Penalty):
@@ -206,7 +256,7 @@ class Capped(Penalty):
         return f"Capped({self.counting!r}, {self.most})"
 
     def bind(self, n_labels: int) -> BoundPenalty:
-        counting = self.counting.bind(n_labels)
+        counting = _bound_counting(self.counting, n_labels, "Capped: caps")
         if self.most >= n_labels:
             return counting
         counts = np.where(np.arange(n_labels + 1) <= self.most, counting.counts, np.inf)
@@ -216,8 +266,8 @@ class Capped(Penalty):
 class PerLabel(Penalty):
     """Σ costs[i] over the abstained labels i, plus an optional counting penalty: ``PerLabel(costs) + Concave(0.3)``.
 
-    For decomposable losses only (`Hamming`): the others need every abstention to cost the same. A pandas Series is held
-    to the names of its labels.
+    For sums over labels only (`Hamming`, `DecomposableLoss`): the others need every abstention to cost the same. A
+    pandas Series is held to the names of its labels.
 
     Examples
     --------
@@ -251,8 +301,16 @@ class PerLabel(Penalty):
     def bind(self, n_labels: int) -> BoundPenalty:
         if len(self.costs) != n_labels:
             raise InvalidPenalty(f"PerLabel: has {len(self.costs)} costs for {n_labels} labels")
-        counting = self.counting.bind(n_labels)
+        counting = _bound_counting(self.counting, n_labels, "PerLabel: adds")
         return BoundPenalty(counting.counts, counting.is_concave, counting.slope, self.costs)
+
+
+def _bound_counting(penalty: Penalty, n_labels: int, what: str) -> BoundPenalty:
+    """A penalty that is to be a part of another one; costs for each label would be lost in it."""
+    bound = penalty.bind(n_labels)
+    if bound.label_costs is not None:
+        raise InvalidPenalty(f"{what} a counting penalty; {penalty!r} prices labels one by one")
+    return bound
 
 
 PenaltyLike: TypeAlias = float | Penalty | Callable[[int], float] | ArrayLike | None
@@ -271,15 +329,23 @@ def as_penalty(penalty: PenaltyLike) -> Penalty:
     """The penalty that the user means: a number is linear, None forbids abstention."""
     if isinstance(penalty, Penalty):
         return penalty
-    if isinstance(carried := getattr(penalty, "penalty", None), Penalty):  # a price may be more than a number
-        return carried
     if penalty is None:
         return Linear(np.inf)
-    if isinstance(penalty, str | bytes | bool):
-        raise InvalidPenalty(f"penalty is {penalty!r}; {ACCEPTED}")
-    if isinstance(penalty, np.ndarray) and penalty.ndim == 0:
-        return Linear(penalty[()])
-    return Linear(penalty) if isinstance(penalty, Real) else Counting(penalty)
+    given: Any = penalty[()] if isinstance(penalty, np.ndarray) and penalty.ndim == 0 else penalty
+    if isinstance(given, str | bytes | bool) or not (isinstance(given, Real) or callable(given) or _is_table(given)):
+        raise InvalidPenalty(f"penalty is {_shown(given)}; {ACCEPTED}")
+    return Linear(given) if isinstance(given, Real) else Counting(given)
+
+
+def _is_table(values: Any) -> bool:
+    """Whether something holds values in a row, as lists, arrays and series do."""
+    return hasattr(values, "__len__") and hasattr(values, "__getitem__") and not isinstance(values, Mapping)
+
+
+def _shown(value: Any) -> str:
+    """What was passed, in one line; of what takes more than that, the type."""
+    text = repr(value)
+    return text if len(text) <= 60 and "\n" not in text else f"of type {type(value).__name__}"
 
 
 def _as_float(number: Any) -> float:
@@ -295,13 +361,27 @@ def _times(cost: float, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.where(counts > 0, cost * counts, 0.0)
 
 
-def _numbers(values: Any, name: str) -> NDArray[np.float64]:
+def _require_concave(counts: NDArray[np.float64], name: str) -> None:
+    inner = counts[:-1]
+    if not np.isfinite(inner).all():
+        raise InvalidPenalty(f"{name}: is_concave is True, but some numbers of abstentions are forbidden")
+    grows = np.flatnonzero(np.diff(inner, 2) > TIE + 1e-9 * inner.max(initial=0.0))  # more than rounding does
+    if len(grows):
+        a = int(grows[0]) + 1
+        raise InvalidPenalty(
+            f"{name}: is_concave is True, but the step from {a} to {a + 1} is greater than that before"
+        )
+
+
+def _numbers(values: Any, name: str, length: int | None = None) -> NDArray[np.float64]:
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as reason:
         raise InvalidPenalty(f"{name}: expected numbers ({reason}); {ACCEPTED}") from reason
     if array.ndim != 1:
         raise InvalidPenalty(f"{name}: expected one row of numbers, got shape {array.shape}")
+    if length is not None and len(array) != length:
+        raise InvalidPenalty(f"{name}: expected {length} numbers, got {len(array)}")
     return array
 
 

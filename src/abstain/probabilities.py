@@ -35,6 +35,11 @@ class Block:
         """Whether the rows are not where they will be written, but packed."""
         return not isinstance(self.rows, slice)
 
+    @property
+    def n_labels(self) -> int:
+        """How many labels the table has; of packed rows more than are shown."""
+        return int(self.source.shape[1])
+
     def pack(self, data: NDArray[Any], padding: float, dtype: Any) -> NDArray[Any]:
         """The entries of a packed block, given all entries of the sparse matrix."""
         result = np.empty(self.shape, dtype)

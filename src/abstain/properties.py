@@ -1,6 +1,7 @@
 """The paper's desirable properties, as checks that return a verdict with a witness."""
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,14 @@ from numpy.typing import NDArray
 from abstain.alignment import Partial, aligned_blocks, require_same_table
 from abstain.errors import InvalidLoss
 from abstain.kernels.choice import TIE
-from abstain.losses import Hamming, Loss, LossLike, SubsetZeroOne, as_loss
+from abstain.losses import DecomposableLoss, Loss, LossLike, as_loss
 from abstain.losses.base import Counts, Floats
-from abstain.losses.overlap import OverlapLoss
 from abstain.penalties import BoundPenalty, PenaltyLike, as_penalty
 from abstain.prediction import ABSTAIN, PartialPrediction
 from abstain.probabilities import Block, Probabilities
 
-MOST_LABELS = 100
+MOST_LABELS = 100  # all counts of four roles are tried
+MOST_TRIED = 7  # every truth with every answer: 6^m of them
 ROLES = ((1, 1), (0, 0), (0, 1), (1, 0))
 """Truth and answer of a label: a hit, rightly 0, extra, missed."""
 
@@ -61,7 +62,8 @@ def is_monotone(loss: LossLike, penalty: PenaltyLike, m: int) -> Verdict:
 
     A generalised loss is monotone if it never grows when one label goes from wrong to abstained or from abstained to
     right, whatever the truth and the other answers. Hamming is if and only if the penalty's steps lie between 0 and the
-    smallest cost of an error; the F-measure is not.
+    smallest cost of an error; the F-measure is not. For a loss of one's own that is neither a `DecomposableLoss` nor
+    known by counts (`Loss.of_counts`), every truth is tried with every answer: seven labels at most.
 
     Examples
     --------
@@ -78,13 +80,16 @@ def is_monotone(loss: LossLike, penalty: PenaltyLike, m: int) -> Verdict:
     chosen.check(m)
     bound = as_penalty(penalty).bind(m)
     chosen.accept(bound)
-    if isinstance(chosen, Hamming):
+    if chosen.gives_rankings:
+        raise InvalidLoss(
+            f"{chosen!r} ranks labels: none of them is right or wrong by itself, so monotonicity is not defined"
+        )
+    if isinstance(chosen, DecomposableLoss):
         return _decomposable_is_monotone(chosen, bound, m)
-    if isinstance(chosen, OverlapLoss | SubsetZeroOne):
+    nothing = np.zeros(1, np.int64)
+    if chosen.of_counts(nothing, nothing, nothing, nothing) is not None:
         return _counted_is_monotone(chosen, bound, m)
-    raise InvalidLoss(
-        f"{chosen!r} ranks labels: none of them is right or wrong by itself, so monotonicity is not defined"
-    )
+    return _any_is_monotone(chosen, bound, m)
 
 
 def is_uncertainty_aligned(prediction: Any, probabilities: Any) -> Verdict:
@@ -122,13 +127,14 @@ def is_uncertainty_aligned(prediction: Any, probabilities: Any) -> Verdict:
     return Verdict(True)
 
 
-def _decomposable_is_monotone(loss: Hamming, penalty: BoundPenalty, m: int) -> Verdict:
+def _decomposable_is_monotone(loss: DecomposableLoss, penalty: BoundPenalty, m: int) -> Verdict:
     """Each label by itself: one more abstention costs between nothing and an error."""
     own = np.zeros(m) if penalty.label_costs is None else penalty.label_costs
     with np.errstate(invalid="ignore"):
         steps = np.diff(penalty.counts) if penalty.slope is None else np.full(m, penalty.slope)
     steps = np.nan_to_num(steps, nan=0.0, posinf=np.inf)
-    for y, cost in ((0, loss.false_positive), (1, loss.false_negative)):
+    false_negative, false_positive = loss.read_error_costs(m)
+    for y, cost in ((0, false_positive), (1, false_negative)):
         for answer, n_open in ((y, int(steps.argmin())), (1 - y, int(steps.argmax()))):
             price = steps[n_open] + own
             rounding = 4 * np.finfo(float).eps * penalty.counts[n_open] if np.isfinite(penalty.counts[n_open]) else 0.0
@@ -141,14 +147,16 @@ def _decomposable_is_monotone(loss: Hamming, penalty: BoundPenalty, m: int) -> V
     return Verdict(True)
 
 
-def _counted_is_monotone(loss: OverlapLoss | SubsetZeroOne, penalty: BoundPenalty, m: int) -> Verdict:
+def _counted_is_monotone(loss: Loss, penalty: BoundPenalty, m: int) -> Verdict:
     """Losses that depend only on how many labels play each role: all counts are tried, one more label in each role."""
     if m > MOST_LABELS:
         raise InvalidLoss(f"is_monotone tries all counts for {loss!r}: at most {MOST_LABELS} labels, got {m}")
 
     def total(hits: Counts, rights: Counts, extra: Counts, missed: Counts) -> Floats:
         answered = hits + rights + extra + missed
-        return loss.of_counts(hits, extra, missed, answered) + penalty.counts[m - answered]
+        losses = loss.of_counts(hits, extra, missed, answered)
+        assert losses is not None
+        return losses + penalty.counts[m - answered]
 
     for hits in range(m):
         rest = np.indices((m - hits,) * 3).reshape(3, -1)
@@ -166,13 +174,40 @@ def _counted_is_monotone(loss: OverlapLoss | SubsetZeroOne, penalty: BoundPenalt
     return Verdict(True)
 
 
+def _any_is_monotone(loss: Loss, penalty: BoundPenalty, m: int) -> Verdict:
+    """Any loss: each label of every truth and every answer is once abstained and once answered."""
+    if m > MOST_TRIED:
+        raise InvalidLoss(
+            f"is_monotone tries every truth and answer for {loss!r}: at most {MOST_TRIED} labels, got {m}. If the loss "
+            "depends only on how many labels are right and wrong, define of_counts"
+        )
+    truths, answers = (np.array(list(product(values, repeat=m))) for values in ((0, 1), (0, 1, ABSTAIN)))
+    truth, codes = np.repeat(truths, len(answers), axis=0), np.tile(answers, (len(truths), 1)).astype(np.int8)
+    total = _total(loss, penalty, truth, codes)
+    place = 3 ** np.arange(m)[::-1]  # as `product` counts: the last label changes first
+    for i in range(m):
+        silent = np.flatnonzero(codes[:, i] == ABSTAIN)
+        for answer in (0, 1):
+            if_spoken, if_silent = total[silent - (2 - answer) * place[i]], total[silent]
+            is_right = truth[silent, i] == answer
+            unfair = np.flatnonzero(np.where(is_right, if_spoken > if_silent + TIE, if_silent > if_spoken + TIE))
+            if len(unfair):
+                at = silent[unfair[0]]
+                return Verdict(False, _step(loss, penalty, truth[at], codes[at], i, answer))
+    return Verdict(True)
+
+
+def _total(loss: Loss, penalty: BoundPenalty, truth: Labels, codes: Labels) -> Floats:
+    """The generalised loss of answers, given the truth."""
+    block = Block(slice(0, len(codes)), (len(codes), codes.shape[1]), codes)
+    abstained = codes == ABSTAIN
+    return loss.realized(block, truth.astype(bool), codes) + penalty.charge(abstained.sum(axis=1), abstained)
+
+
 def _step(loss: Loss, penalty: BoundPenalty, truth: Labels, silent: Labels, i: int, answer: int) -> Step:
     """What happens between abstaining on label i and answering it: towards the better of the two."""
     spoken = silent.copy()
     spoken[i] = answer
     before, after = (silent, spoken) if answer == truth[i] else (spoken, silent)
-    codes = np.stack([before, after])
-    block = Block(slice(0, 2), codes.shape, codes)
-    losses = loss.realized(block, np.stack([truth, truth]).astype(bool), codes)
-    losses = losses + penalty.charge((codes == ABSTAIN).sum(axis=1), codes == ABSTAIN)
+    losses = _total(loss, penalty, np.stack([truth, truth]), np.stack([before, after]))
     return Step(tuple(truth.tolist()), tuple(before.tolist()), tuple(after.tolist()), *losses.tolist())

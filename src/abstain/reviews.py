@@ -149,6 +149,8 @@ def review_queue(probabilities: Any, prediction: Any, loss: LossLike = "hamming"
     partial = prediction if isinstance(prediction, kind) else kind(prediction)
     require_same_table(table.axes, table.matrix, partial, "probabilities")
     chosen.check(table.n_labels)
+    if table.is_sparse or sparse.issparse(partial.codes):
+        chosen.accept_sparse()
     table.axes.require_labels(chosen.label_names, repr(chosen))
     table.check()
     found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))]

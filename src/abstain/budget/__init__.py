@@ -17,7 +17,7 @@ from abstain.budget.instances import solve_by_instance
 from abstain.budget.limits import read_limits
 from abstain.chunks import is_chunked
 from abstain.errors import InvalidLoss
-from abstain.losses import Hamming, LossLike, as_loss
+from abstain.losses import DecomposableLoss, LossLike, as_loss
 from abstain.probabilities import Probabilities
 from abstain.profile import RiskProfile
 
@@ -27,7 +27,7 @@ __all__ = ["Allocation", "Bill", "Price", "solve"]
 def solve(
     probabilities: Any,
     *,
-    loss: LossLike = "hamming",
+    loss: LossLike | None = None,
     rate: float | None = None,
     count: int | None = None,
     per_instance: int | None = None,
@@ -46,24 +46,24 @@ def solve(
         A profile brings its loss along. Of a Dask array or data frame, a few passes find the price, and the prediction
         is lazy (`abstain.budget.chunked`).
     loss
-        As for `abstain.decide`. Money is a loss too: ``Hamming(false_negative=12.0, false_positive=1.0)``, per label if
-        need be, with `review` in the same unit.
+        As for `abstain.decide`; None is the profile's own, or Hamming. Money is a loss too:
+        ``Hamming(false_negative=12.0, false_positive=1.0)``, per label if need be, with `review` in the same unit.
     rate, count : float or int, optional
         How many labels can be reviewed over the whole table: a share of them, or a number.
     per_instance : int, optional
         How many labels of an instance can be reviewed at most.
     per_label : int, or one for each label (sequence, or by name: dict, pandas Series), optional
         How many instances can be reviewed for a label at most: what its expert can see. What a dict does not name, or
-        is given as infinite, has no limit. Hamming only.
+        is given as infinite, has no limit. For sums over labels only (`Hamming`, `DecomposableLoss`).
     review : float, or one for each label, default=0.0
-        What a review costs. For each label its own: Hamming only.
+        What a review costs. For each label its own: sums over labels only.
 
     Returns
     -------
     Allocation
-        With `.price`, `.prediction`, `.bill`, and the `.gap` to the optimum. For Hamming it is the optimum; for the
-        other losses, whose reviews come in bundles, a part of the budget can be too small for the next bundle: how much
-        better any other allocation could be at most is the gap, usually a tiny part of the bill.
+        With `.price`, `.prediction`, `.bill`, and the `.gap` to the optimum. For sums over labels it is the optimum;
+        for the other losses, whose reviews come in bundles, a part of the budget can be too small for the next bundle:
+        how much better any other allocation could be at most is the gap, usually a tiny part of the bill.
 
     Examples
     --------
@@ -87,21 +87,23 @@ def solve(
         from abstain.budget.chunked import solve_chunks
 
         asked = {"rate": rate, "count": count, "per_instance": per_instance, "per_label": per_label, "review": review}
-        lazy: Any = solve_chunks(probabilities, as_loss(loss), **asked)
+        lazy: Any = solve_chunks(probabilities, as_loss("hamming" if loss is None else loss), **asked)
         return lazy
     source = probabilities if isinstance(probabilities, RiskProfile) else Probabilities(probabilities)
     if isinstance(source, RiskProfile):
         table, chosen = source.probabilities, source.loss
-        if not (isinstance(loss, str) and loss == "hamming") and not as_loss(loss).is_same_as(chosen):
+        if loss is not None and not as_loss(loss).is_same_as(chosen):
             raise InvalidLoss(f"the profile is one for {chosen!r}; loss={loss!r} would need another")
     else:
-        table, chosen = source, as_loss(loss)
+        table, chosen = source, as_loss("hamming" if loss is None else loss)
     chosen.check(table.n_labels)
     table.axes.require_labels(chosen.label_names, repr(chosen))
+    if table.is_sparse:
+        chosen.accept_sparse()
     limits = read_limits(
         (table.n_rows, table.n_labels), table.axes, chosen,
         rate=rate, count=count, per_instance=per_instance, per_label=per_label, review=review,
     )  # fmt: skip
-    if isinstance(chosen, Hamming):
+    if isinstance(chosen, DecomposableLoss):
         return solve_by_entry(table, chosen, limits)
     return solve_by_instance(source, chosen, limits)

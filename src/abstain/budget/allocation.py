@@ -2,7 +2,8 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Self
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,73 +11,104 @@ from numpy.typing import NDArray
 from abstain.budget.limits import Limits
 from abstain.decision import decide
 from abstain.losses import Loss
-from abstain.penalties import Capped, Linear, Penalty, PerLabel
+from abstain.penalties import BoundPenalty, Capped, Linear, Penalty, PerLabel
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.probabilities import Probabilities
 
 
-class Price(float):
-    """What a review must save to be worth it: a linear cost, and with it the decision for new instances.
+@dataclass(frozen=True, eq=False, repr=False)
+class Price(Penalty):
+    """What a review must save to be worth it: a penalty, and with it the decision for new instances.
 
-    As a number it is the cost c; as a penalty of `abstain.decide` it is all that `penalty` has: limits that hold for
-    single labels make some of them dearer, and a cap per instance stays in force. On new data a price keeps to a budget
-    on average, as far as they are like those it was fixed on; what ties with the price is answered, not reviewed.
+    Every abstention costs `cost`, that on a label its label cost besides, and of an instance at most `max_abstained`
+    labels are left open. On new data a price keeps to a budget on average, as far as they are like those it was fixed
+    on; what ties with the price is answered, not reviewed. It is no number: ``float(price)`` is its cost if that is
+    all there is to it.
 
     Examples
     --------
     >>> import abstain
     >>> price = abstain.budget.solve([[0.9, 0.4], [0.2, 0.55]], count=1).price
-    >>> price
-    Price(0.4)
+    >>> price, price.cost
+    (Price(0.4), 0.4)
     >>> price.decide([[0.55, 0.05]]).labels
+    array([[-1,  0]], dtype=int8)
+    >>> abstain.decide([[0.55, 0.05]], price.loss, price).labels
     array([[-1,  0]], dtype=int8)
     """
 
+    cost: float
+    """What every abstention costs, whatever the label."""
     loss: Loss
-    most: int | None
-    label_prices: NDArray[np.float64] | None
-    """What a review of each label costs besides; None where all cost the same."""
-    label_names: tuple[Hashable, ...] | None
-    """Whose prices these are, if that is known: new data must have the same labels in the same order."""
+    """What the price was found for."""
+    max_abstained: int | None = None
+    """How many labels of an instance can be left open at most; None if there is no cap."""
+    label_costs: NDArray[np.float64] | None = None
+    """What an abstention on each label costs besides; None where all cost the same."""
+    label_names: tuple[Hashable, ...] | None = None
+    """Whose costs these are, if that is known: new data must have the same labels in the same order."""
 
-    def __new__(
-        cls,
-        cost: float,
-        loss: Loss,
-        most: int | None = None,
-        label_prices: NDArray[np.float64] | None = None,
-        label_names: tuple[Hashable, ...] | None = None,
-    ) -> Self:
-        """A price is a number from the start."""
-        self = super().__new__(cls, cost)
-        self.loss, self.most, self.label_prices, self.label_names = loss, most, label_prices, label_names
-        return self
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cost", float(self.cost))
+        if self.label_costs is not None:
+            costs = np.array(self.label_costs, np.float64)
+            costs.flags.writeable = False
+            object.__setattr__(self, "label_costs", costs)
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        """So that a price can be kept in a file: it is more than its number."""
-        return float(self), self.loss, self.most, self.label_prices, self.label_names
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it was made, so that what comes out of a file cannot be changed either."""
+        return type(self), (self.cost, self.loss, self.max_abstained, self.label_costs, self.label_names)
 
     def __repr__(self) -> str:
-        parts = [f"{float(self):.6g}"]
-        parts += [] if self.most is None else [f"at most {self.most} per instance"]
-        if self.label_prices is not None:
-            dearer = np.array2string(self.label_prices, precision=3, separator=", ", threshold=6)
+        parts = [f"{self.cost:.6g}"]
+        parts += [] if self.max_abstained is None else [f"at most {self.max_abstained} per instance"]
+        if self.label_costs is not None:
+            dearer = np.array2string(self.label_costs, precision=3, separator=", ", threshold=6)
             parts.append(f"and by label {dearer}")
         return f"Price({', '.join(parts)})"
 
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Real):
+            raise TypeError(f"{self!r} is no number, and equal to none; compare its cost")
+        if not isinstance(other, Price):
+            return NotImplemented
+        return self._plain() == other._plain() and self.loss.is_same_as(other.loss)
+
+    def __hash__(self) -> int:
+        return hash(self._plain())
+
+    def _plain(self) -> tuple[Any, ...]:
+        by_label = None if self.label_costs is None else tuple(self.label_costs.tolist())
+        return self.cost, self.max_abstained, by_label, self.label_names
+
+    def __float__(self) -> float:
+        if self.label_costs is not None:
+            raise TypeError(f"{self!r} is more than a number: labels have costs of their own; see cost and label_costs")
+        if self.max_abstained is not None:
+            raise TypeError(f"{self!r} is more than a number: it caps abstentions; see cost and max_abstained")
+        return self.cost
+
     @property
     def penalty(self) -> Penalty:
-        """The penalty that `abstain.decide` takes."""
-        counting = Linear(float(self)) if self.most is None else Capped(float(self), self.most)
-        if self.label_prices is None:
+        """The same penalty in its plain form: `Linear`, `Capped` or `PerLabel`."""
+        counting = Linear(self.cost) if self.max_abstained is None else Capped(self.cost, self.max_abstained)
+        if self.label_costs is None:
             return counting
-        priced = PerLabel(self.label_prices, counting)
+        priced = PerLabel(self.label_costs, counting)
         priced.label_names = self.label_names
         return priced
 
+    def bind(self, n_labels: int) -> BoundPenalty:
+        """f(0) … f(m) for m labels, and what each label costs besides."""
+        return self.penalty.bind(n_labels)
+
     def decide(self, probabilities: Any) -> PartialPrediction | PartialRanking:
         """The decision for new instances at this price: as many as there are, one at a time or in batches."""
-        return decide(probabilities, self.loss, self.penalty)
+        return decide(probabilities, self.loss, self)
+
+    def in_words(self) -> str:
+        """For the description of an allocation."""
+        return f"at the price {self.cost:.4g}" if self.label_costs is None else "at prices by label"
 
 
 @dataclass(frozen=True)
@@ -118,11 +150,10 @@ class Allocation:
         n, m = self.prediction.shape
         allowed = "" if self.budget is None else f" of {self.budget}"
         share = f"{self.count / (n * m):.1%}" if n else "nothing"
-        priced = f"at the price {float(self.price):.4g}" if self.price.label_prices is None else "at prices by label"
         paid = f"expected {'bill' if self.bill.reviews else 'loss'} {self.bill.total:.4g}"
         gap = "" if self.gap == 0 else f", at most {self.gap:.3g} from the optimum"
         reviews = f"{self.count}{allowed} reviews ({share} of {n} instances × {m} labels)"
-        return f"Allocation: {reviews} {priced}, {paid}{gap}"
+        return f"Allocation: {reviews} {self.price.in_words()}, {paid}{gap}"
 
 
 def allocated(

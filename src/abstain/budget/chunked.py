@@ -22,7 +22,7 @@ from abstain.budget.limits import read_limits
 from abstain.budget.sketch import Counts, Sketch
 from abstain.chunks.collection import Chunked, read_chunks
 from abstain.errors import InvalidBudget
-from abstain.losses import Hamming, Loss
+from abstain.losses import DecomposableLoss, Loss
 from abstain.matrix import Part
 
 
@@ -69,9 +69,8 @@ class ChunkedAllocation:
 
     def __repr__(self) -> str:
         limit = "reviews" if self.budget is None else f"at most {self.budget} reviews"
-        priced = f"at the price {float(self.price):.4g}" if self.price.label_prices is None else "at prices by label"
         gap = "" if self.gap == 0 else f", at most {self.gap:.3g} from the optimum"
-        return f"ChunkedAllocation: {limit} of {self.prediction.layout} {priced}{gap}"
+        return f"ChunkedAllocation: {limit} of {self.prediction.layout} {self.price.in_words()}{gap}"
 
 
 def solve_chunks(probabilities: Any, loss: Loss, **asked: Any) -> ChunkedAllocation:
@@ -80,6 +79,8 @@ def solve_chunks(probabilities: Any, loss: Loss, **asked: Any) -> ChunkedAllocat
     layout = table.layout
     loss.check(layout.n_labels)
     layout.axes.require_labels(loss.label_names, repr(loss))
+    if layout.is_sparse:
+        loss.accept_sparse()
     n_rows = int(layout.n_rows) if layout.is_known else 1
     limits = read_limits((n_rows, layout.n_labels), layout.axes, loss, **asked)
     if limits.per_instance is not None and limits.per_label is not None:
@@ -97,7 +98,7 @@ def solve_chunks(probabilities: Any, loss: Loss, **asked: Any) -> ChunkedAllocat
     elif limits.per_label is not None and not layout.is_known:
         n_rows = table.blockwise("count_rows", Chunked, _count_rows).folded(sum).compute()
     limits = read_limits((n_rows, layout.n_labels), layout.axes, loss, **asked)
-    if isinstance(loss, Hamming):
+    if isinstance(loss, DecomposableLoss):
         price, prediction, gap = review_entries(table, loss, limits, sketch, n_rows)
     else:
         price, prediction, gap = review_instances(table, loss, limits, sketch)

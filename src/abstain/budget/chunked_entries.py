@@ -1,4 +1,4 @@
-"""Budgets of Dask collections for Hamming: thresholds tell which entries are reviewed, and shares how many ties."""
+"""Budgets of Dask collections for sums over labels: thresholds tell what is reviewed, and shares how many ties."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +16,7 @@ from abstain.chunks.collection import Chunked, ChunkedTable
 from abstain.chunks.predictions import ChunkedPrediction
 from abstain.decision import decide
 from abstain.errors import InvalidBudget
-from abstain.losses import Hamming
+from abstain.losses import DecomposableLoss
 from abstain.prediction import PartialPrediction
 from abstain.probabilities import Probabilities
 
@@ -41,7 +41,7 @@ class Share(NamedTuple):
 
 
 def review_entries(
-    table: ChunkedTable, loss: Hamming, limits: Limits, sketch: Sketch | None, n_rows: int
+    table: ChunkedTable, loss: DecomposableLoss, limits: Limits, sketch: Sketch | None, n_rows: int
 ) -> tuple[Price, ChunkedPrediction, float]:
     """The price, the lazy prediction, and the gap to the optimum, which is 0."""
     axes, m = table.layout.axes, table.layout.n_labels
@@ -53,14 +53,16 @@ def review_entries(
         thresholds, shares = _with_total(table, loss, limits, sketch)
     elif limits.per_instance is None:  # without a budget the reviews are worth what they cost: the decision itself
         price = price_of(loss, limits, axes, m, 0.0, scarcity)
-        work: Any = partial(decide, loss=loss, penalty=price.penalty)
+        work: Any = partial(decide, loss=loss, penalty=price)
         return price, table.blockwise("review", ChunkedPrediction, work), 0.0
     work = partial(_review, loss=loss, limits=limits, thresholds=thresholds)
     price = price_of(loss, limits, axes, m, thresholds.all, scarcity)
     return price, table.blockwise("review", ChunkedPrediction, work, shares), 0.0
 
 
-def _with_total(table: ChunkedTable, loss: Hamming, limits: Limits, sketch: Sketch) -> tuple[Thresholds, list[Share]]:
+def _with_total(
+    table: ChunkedTable, loss: DecomposableLoss, limits: Limits, sketch: Sketch
+) -> tuple[Thresholds, list[Share]]:
     """The threshold lies in the margin that the sketch tells; of what lies there, the values are counted."""
     assert limits.total is not None
     margin = sketch.margin(limits.total)
@@ -80,7 +82,7 @@ def _with_total(table: ChunkedTable, loss: Hamming, limits: Limits, sketch: Sket
 
 
 def _count_values(
-    part: Any, loss: Hamming, limits: Limits, low: float, high: float
+    part: Any, loss: DecomposableLoss, limits: Limits, low: float, high: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """What the reviews within the margin save, each value once, and how many save that."""
     values = _candidates(Probabilities(part), loss, limits, low, high)[1].value
@@ -88,7 +90,7 @@ def _count_values(
 
 
 def _with_caps_per_label(
-    table: ChunkedTable, loss: Hamming, limits: Limits, n_rows: int
+    table: ChunkedTable, loss: DecomposableLoss, limits: Limits, n_rows: int
 ) -> tuple[Thresholds, list[Share]]:
     """The best of each label with a cap, as many as that allows and one more, and the best of the others tell all
     thresholds: of these as many as the budget allows and one more, none if there is no budget.
@@ -118,7 +120,9 @@ def _with_caps_per_label(
     return thresholds, [Share(int(k), share) for k, share in zip(of_all, shares, strict=True)]
 
 
-def _best_of_labels(part: Any, loss: Hamming, limits: Limits, keep: Callable[[list[Entries]], Entries]) -> Entries:
+def _best_of_labels(
+    part: Any, loss: DecomposableLoss, limits: Limits, keep: Callable[[list[Entries]], Entries]
+) -> Entries:
     """What the dearest entries of a block save; where they are does not matter yet."""
     return keep([_candidates(Probabilities(part), loss, limits, 0.0)[1]])
 
@@ -148,7 +152,7 @@ class Ties(NamedTuple):
     """As much as that of all labels, and more than that of their own."""
 
 
-def _count_ties(part: Any, loss: Hamming, limits: Limits, thresholds: Thresholds) -> Ties:
+def _count_ties(part: Any, loss: DecomposableLoss, limits: Limits, thresholds: Thresholds) -> Ties:
     assert thresholds.by_label is not None
     _, label, value = _candidates(Probabilities(part), loss, limits, 0.0)[1]
     own = thresholds.by_label[label]
@@ -178,7 +182,7 @@ def _first_come(ties: NDArray[np.int64], left: Any) -> NDArray[np.int64]:
 
 
 def _candidates(
-    table: Probabilities, loss: Hamming, limits: Limits, low: float, high: float = np.inf
+    table: Probabilities, loss: DecomposableLoss, limits: Limits, low: float, high: float = np.inf
 ) -> tuple[Reviewed, Entries]:
     """Entries that save more than `low`, by row and label; without caps, what saves more than `high` is reviewed."""
     if limits.per_instance is not None:
@@ -190,7 +194,9 @@ def _candidates(
     return reviewed, found.some(np.lexsort((found.label, found.row))) if table.is_sparse else found
 
 
-def _review(part: Any, share: Share, loss: Hamming, limits: Limits, thresholds: Thresholds) -> PartialPrediction:
+def _review(
+    part: Any, share: Share, loss: DecomposableLoss, limits: Limits, thresholds: Thresholds
+) -> PartialPrediction:
     """The answers of a block, with all reviews that the thresholds and its share of the ties allow."""
     table = Probabilities(part)
     threshold = thresholds.all

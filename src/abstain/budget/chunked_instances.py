@@ -54,7 +54,7 @@ def review_instances(
     """The price, the lazy prediction, and the gap to the optimum."""
     if limits.total is None or sketch is None:
         price = Price(limits.uniform_review, loss, limits.per_instance)
-        work: Any = partial(decide, loss=loss, penalty=price.penalty)
+        work: Any = partial(decide, loss=loss, penalty=price)
         return price, table.blockwise("review", kind_of(loss), work), 0.0
     high, windows, found, spent = _spent(table, loss, limits, sketch)
     work = partial(_review, loss=loss, limits=limits, high=high)

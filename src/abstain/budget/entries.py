@@ -19,7 +19,7 @@ from abstain.budget.limits import Limits
 from abstain.budget.matching import match
 from abstain.decision import decide_table
 from abstain.kernels import certainty, reviews
-from abstain.losses import Hamming
+from abstain.losses import DecomposableLoss
 from abstain.matrix import Axes, Matrix
 from abstain.prediction import ABSTAIN
 from abstain.probabilities import Block, Probabilities, Stretch
@@ -64,7 +64,7 @@ class Reviewed(NamedTuple):
     around: Entries
 
 
-def solve_by_entry(table: Probabilities, loss: Hamming, limits: Limits) -> Allocation:
+def solve_by_entry(table: Probabilities, loss: DecomposableLoss, limits: Limits) -> Allocation:
     """The optimal allocation, exactly."""
     if limits.per_instance is None and limits.per_label is None:
         return _solve_uncapped(table, loss, limits)
@@ -79,7 +79,7 @@ def solve_by_entry(table: Probabilities, loss: Hamming, limits: Limits) -> Alloc
     return _with_reviews(table, loss, limits, complete, taken, cost, np.maximum(scarcity - cost, 0.0))
 
 
-def _solve_crossing(table: Probabilities, loss: Hamming, limits: Limits) -> Allocation:
+def _solve_crossing(table: Probabilities, loss: DecomposableLoss, limits: Limits) -> Allocation:
     """Caps per instance and per label: every entry that saves anything may be matched."""
     complete = reviewed_above(table, loss, limits, 0.0, np.inf)
     every = complete.around
@@ -88,7 +88,7 @@ def _solve_crossing(table: Probabilities, loss: Hamming, limits: Limits) -> Allo
 
 
 def price_of(
-    loss: Hamming, limits: Limits, axes: Axes, n_labels: int, cost: float, scarcity: NDArray[np.float64]
+    loss: DecomposableLoss, limits: Limits, axes: Axes, n_labels: int, cost: float, scarcity: NDArray[np.float64]
 ) -> Price:
     """Shadow prices and review costs together: one number, and what single labels cost besides."""
     if limits.per_label is not None:  # what must not be reviewed costs more than a review can save
@@ -98,11 +98,11 @@ def price_of(
     return Price(cost, loss, limits.per_instance, limits.review + scarcity, axes.label_names)
 
 
-def _solve_uncapped(table: Probabilities, loss: Hamming, limits: Limits) -> Allocation:
+def _solve_uncapped(table: Probabilities, loss: DecomposableLoss, limits: Limits) -> Allocation:
     """Review whatever saves more than a threshold; of what saves just that, as much as the budget allows."""
     if limits.total is None:
         price = price_of(loss, limits, table.axes, table.n_labels, 0.0, np.zeros(table.n_labels))
-        prediction = decide_table(table, loss, price.penalty)
+        prediction = decide_table(table, loss, price)
         assert prediction.expected_loss is not None
         return allocated(price, prediction.codes, prediction.expected_loss, table, limits)
     for low, high in _windows(table, loss, limits):
@@ -114,7 +114,7 @@ def _solve_uncapped(table: Probabilities, loss: Hamming, limits: Limits) -> Allo
     return _with_reviews(table, loss, limits, reviewed, taken, cost, np.zeros(table.n_labels))
 
 
-def _windows(table: Probabilities, loss: Hamming, limits: Limits) -> Iterator[tuple[float, float]]:
+def _windows(table: Probabilities, loss: DecomposableLoss, limits: Limits) -> Iterator[tuple[float, float]]:
     """Between which values the threshold lies: first as far as a sample can tell, in the end between all."""
     assert limits.total is not None
     if table.n_rows > SAMPLE:
@@ -137,7 +137,7 @@ def _places(block: Block, position: NDArray[np.int64]) -> tuple[NDArray[np.int64
     return block.places(*np.divmod(position, block.shape[1]))
 
 
-def reviewed_above(table: Probabilities, loss: Hamming, limits: Limits, low: float, high: float) -> Reviewed:
+def reviewed_above(table: Probabilities, loss: DecomposableLoss, limits: Limits, low: float, high: float) -> Reviewed:
     """What saves more than `high` is reviewed; what saves at most that, but more than `low`, is collected."""
     blocks: list[Block | Stretch] = list(table.stretches() if table.is_sparse else table.blocks(loss.entries_per_block))
     assembly = Assembly(table, loss)
@@ -149,7 +149,7 @@ def reviewed_above(table: Probabilities, loss: Hamming, limits: Limits, low: flo
         position, value = np.empty(p.size + 1, np.int64), np.empty(p.size + 1)
         out = *assembly.room(block), n_open[block.rows], position, value
         if isinstance(block, Stretch):
-            costs = loss.false_negative, loss.false_positive, limits.review
+            costs = *loss.read_error_costs(table.n_labels), limits.review
             size = reviews.review_entries_above(p, block.labels, block.indptr, *costs, low, high, *out)
             places = block.places(position[:size])
         else:
@@ -164,7 +164,7 @@ def reviewed_above(table: Probabilities, loss: Hamming, limits: Limits, low: flo
     return Reviewed(prediction.codes, prediction.expected_loss, n_open, _joined(found))
 
 
-def best_of_instances(table: Probabilities, loss: Hamming, limits: Limits) -> Entries:
+def best_of_instances(table: Probabilities, loss: DecomposableLoss, limits: Limits) -> Entries:
     """The dearest entries of each instance, as many as its cap allows."""
     assert limits.per_instance is not None
     blocks = list(table.blocks(loss.entries_per_block))
@@ -184,7 +184,9 @@ def best_of_instances(table: Probabilities, loss: Hamming, limits: Limits) -> En
     return best.some(np.argsort(best.row, kind="stable")) if table.is_sparse else best
 
 
-def _best_of_labels(table: Probabilities, loss: Hamming, limits: Limits) -> tuple[Entries, NDArray[np.float64]]:
+def _best_of_labels(
+    table: Probabilities, loss: DecomposableLoss, limits: Limits
+) -> tuple[Entries, NDArray[np.float64]]:
     """The dearest entries of each label, as many as its cap allows, and what the first refused one would have saved."""
     assert limits.per_label is not None
     scarcity = np.zeros(table.n_labels)
@@ -200,14 +202,14 @@ def _best_of_labels(table: Probabilities, loss: Hamming, limits: Limits) -> tupl
 
 
 def _best_stored_of_labels(
-    table: Probabilities, loss: Hamming, limits: Limits, scarcity: NDArray[np.float64]
+    table: Probabilities, loss: DecomposableLoss, limits: Limits, scarcity: NDArray[np.float64]
 ) -> Entries:
     """The same of a sparse table; what a budget for the whole table cannot reach is left out at once."""
     source = table.matrix
     saved, allowed = np.empty(len(source.data)), np.empty(len(source.data), np.bool_)
 
     def work(stretch: Stretch) -> None:
-        costs = loss.false_negative, loss.false_positive, limits.review
+        costs = *loss.read_error_costs(table.n_labels), limits.review
         missed, wrong, review = (cost[stretch.labels] if cost.ndim else cost for cost in costs)
         p = table.load_entries(stretch).astype(np.float64)
         saved[stretch.entries] = reviews.saving(np.minimum(missed * p, wrong * (1.0 - p)), review)
@@ -225,13 +227,11 @@ def _best_stored_of_labels(
 
 
 def _columns(
-    table: Probabilities, loss: Hamming, limits: Limits
+    table: Probabilities, loss: DecomposableLoss, limits: Limits
 ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
     """For each label of a dense table, the rows where a review saves anything, and how much."""
-    costs = (
-        np.broadcast_to(cost, table.n_labels) for cost in (loss.false_negative, loss.false_positive, limits.review)
-    )
-    missed, wrong, review = costs
+    costs = *loss.read_error_costs(table.n_labels), limits.review
+    missed, wrong, review = (np.broadcast_to(cost, table.n_labels) for cost in costs)
     for first in range(0, table.n_labels, COLUMNS):
         some = np.ascontiguousarray(table.matrix[:, first : first + COLUMNS].T, np.float64)
         for label, p in enumerate(np.clip(some, 0.0, 1.0), start=first):
@@ -241,7 +241,7 @@ def _columns(
 
 
 def _with_reviews(
-    table: Probabilities, loss: Hamming, limits: Limits, reviewed: Reviewed, more: Entries, cost: float,
+    table: Probabilities, loss: DecomposableLoss, limits: Limits, reviewed: Reviewed, more: Entries, cost: float,
     scarcity: NDArray[np.float64],
 ) -> Allocation:  # fmt: skip
     """What is reviewed already, and these entries besides."""

@@ -73,7 +73,7 @@ def _at_review_cost(table: Probabilities, loss: Loss, limits: Limits) -> Allocat
     """Without a budget the reviews are worth what they cost: the decision itself."""
     review = limits.uniform_review
     price = Price(review, loss, limits.per_instance)
-    prediction = decide_table(table, loss, price.penalty)
+    prediction = decide_table(table, loss, price)
     assert prediction.expected_loss is not None
     return allocated(price, prediction.codes, prediction.expected_loss, table, limits)
 

@@ -18,7 +18,7 @@ from abstain.budget.limits import Limits
 from abstain.errors import InvalidBudget
 from abstain.kernels import certainty, reviews
 from abstain.kernels.bins import fill_bins
-from abstain.losses import Hamming, Loss
+from abstain.losses import DecomposableLoss, Loss
 from abstain.matrix import Axes
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.probabilities import Block, Probabilities
@@ -61,8 +61,8 @@ class Counts(NamedTuple):
 class Sketch:
     """Counts of what reviews save, over any number of batches, in little memory.
 
-    For Hamming every entry of the table is a review of its own, with a cap per instance the best of each row; for other
-    losses the steps of the cost paths are counted.
+    For a sum over labels every entry of the table is a review of its own, with a cap per instance the best of each row;
+    for other losses the steps of the cost paths are counted.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Sketch:
     n_labels : int
     per_instance : int, optional
         How many labels of an instance can be reviewed at most.
-    review : float, or one for each label (Hamming only), default=0.0
+    review : float, or one for each label (sums over labels only), default=0.0
         What a review costs; only what it saves besides is counted.
 
     Examples
@@ -91,13 +91,12 @@ class Sketch:
         self.loss, self.n_labels = loss, n_labels
         most = None if per_instance is None or per_instance >= n_labels else per_instance
         self.limits = Limits(None, most, None, np.asarray(review, np.float64))
-        if self.limits.review.ndim and not loss.is_decomposable:
+        if self.limits.review.ndim and not isinstance(loss, DecomposableLoss):
             raise InvalidBudget(f"a review cost for each label needs a loss that is a sum over labels; {loss!r} is not")
         self.n_rows = 0
         self.complete = 0.0
         """The expected loss if nothing is reviewed."""
-        largest = float(loss.largest_risk(n_labels).max()) if isinstance(loss, Hamming) else 1.0
-        self._lowest = max(0, int(_keys(np.array([largest]))[0]) - (OCTAVES << LEADING))
+        self._lowest = max(0, int(_keys(np.array([loss.highest_cost(n_labels)]))[0]) - (OCTAVES << LEADING))
         self._page_of = np.full(EXPONENTS, -1)
         self._bins = np.zeros((0, 1 << LEADING), np.int64)  # a page for each power of 2
         self._lock = Lock()
@@ -107,15 +106,17 @@ class Sketch:
         source = table if isinstance(table, Probabilities) else Probabilities(table)
         if source.n_labels != self.n_labels:
             raise InvalidBudget(f"the table has {source.n_labels} labels; the sketch counts for {self.n_labels}")
+        if source.is_sparse:
+            self.loss.accept_sparse()
         self.n_rows += source.n_rows
-        if isinstance(self.loss, Hamming):
+        if isinstance(self.loss, DecomposableLoss):
             self._add_entries(source, self.loss)
         else:
             profile = RiskProfile(source, self.loss)
             steps = _net_steps(profile, self.limits)
             self._count(steps.cost, steps.size, float(profile.values[:, [0]].sum()))
 
-    def _add_entries(self, table: Probabilities, loss: Hamming) -> None:
+    def _add_entries(self, table: Probabilities, loss: DecomposableLoss) -> None:
         most, one = self.limits.per_instance, np.ones(1, np.int64)
 
         def work(block: Block) -> None:
@@ -178,7 +179,7 @@ class Sketch:
 
     def price(self, margin: Margin, axes: Axes = Axes()) -> Price:  # noqa: B008 (it is immutable)
         """The price at a margin: it decides on new data, where what saves just that is answered."""
-        if isinstance(self.loss, Hamming):
+        if isinstance(self.loss, DecomposableLoss):
             return price_of(self.loss, self.limits, axes, self.n_labels, margin.high, np.zeros(self.n_labels))
         return Price(self.limits.uniform_review + margin.high, self.loss, self.limits.per_instance)
 
@@ -224,11 +225,11 @@ class Reviewer:
         """Decide on the next batch."""
         source = table if isinstance(table, Probabilities) else Probabilities(table)
         loss = self.loss
-        prediction = self._by_entry(source, loss) if isinstance(loss, Hamming) else self._by_instance(source)
+        prediction = self._by_entry(source, loss) if isinstance(loss, DecomposableLoss) else self._by_instance(source)
         self.count += int(prediction.n_abstained.sum())
         return prediction
 
-    def _by_entry(self, table: Probabilities, loss: Hamming) -> PartialPrediction:
+    def _by_entry(self, table: Probabilities, loss: DecomposableLoss) -> PartialPrediction:
         low, high = self.margin.low, self.margin.high
         if self.limits.per_instance is None:
             reviewed = reviewed_above(table, loss, self.limits, low, high)

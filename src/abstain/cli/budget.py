@@ -97,10 +97,12 @@ def budget(
         )
     allowed = "" if found.budget is None else f" of {found.budget}"
     size = f"{plural(found.n_rows, 'row')} × {plural(m, 'label')}"
-    by_label = None if found.price.label_prices is None else found.price.label_prices.tolist()
+    by_label = None if found.price.label_costs is None else found.price.label_costs.tolist()
     besides = "" if by_label is None else ", and for each label besides what --json shows"
+    if found.price.max_abstained is not None:
+        besides += f", with at most {plural(found.price.max_abstained, 'review')} of a row"
     voice.say(f"{found.count}{allowed} reviews of {size}")
-    voice.say(f"price of a review: {float(found.price):.6g}{besides}")
+    voice.say(f"price of a review: {found.price.cost:.6g}{besides}")
     total = f"{found.bill.total:.6g} = {found.bill.errors:.6g} for errors + {found.bill.reviews:.6g} for reviews"
     voice.say(f"expected bill: {total if found.bill.reviews else f'{found.bill.errors:.6g} for errors'}")
     if found.gap:
@@ -113,7 +115,7 @@ def budget(
         labels=m,
         budget=found.budget,
         reviews=found.count,
-        price=float(found.price),
+        price=found.price.cost,
         price_by_label=None if by_label is None else dict(zip(names or range(m), by_label, strict=True)),
         bill={"total": found.bill.total, "errors": found.bill.errors, "reviews": found.bill.reviews},
         gap=found.gap,

@@ -11,7 +11,7 @@ from abstain.guarantee.promise import Promise, read_promise
 from abstain.guarantee.risks import RISKS, Floats
 from abstain.guarantee.rule import Rule
 from abstain.guarantee.selection import Choice, choose, choose_by_count, choose_in_expectation, divide
-from abstain.losses import Hamming, LossLike
+from abstain.losses import DecomposableLoss, LossLike
 from abstain.matrix import dense
 from abstain.probabilities import Probabilities
 
@@ -39,7 +39,7 @@ def control(
     ----------
     probabilities : n × m table
         As for `abstain.decide`, of instances that the classifier was not fitted (or calibrated) on. Sparse ones are
-        made dense; by `Rule.decide` for other losses than Hamming.
+        made dense; by `Rule.decide` for losses that are not sums over labels.
     y_true : n × m table of 0 and 1
         What is relevant.
     risk : str, default="answered_error"
@@ -66,8 +66,9 @@ def control(
         ``"instance"``: the mean over the instances for which the risk is defined, instead of all labels pooled; a
         smaller sample can show it where few of many labels are counted, as for precision.
         ``"label"``: each label has a cost and a promise of its own, and all promises hold at the same time with the
-        confidence; a label for which nothing can be shown is left open. For Hamming only: the other losses cannot
-        price labels one by one, and at a common cost the hardest label would decide for all.
+        confidence; a label for which nothing can be shown is left open. For sums over labels only (`Hamming`,
+        `DecomposableLoss`): the other losses cannot price labels one by one, and at a common cost the hardest label
+        would decide for all.
     method : "betting" or "hoeffding_bentkus", default="betting"
         Which p-value (`abstain.evidence`) is used where what is counted is not just 0 or 1; if it is, the exact
         binomial test is used always. Betting takes the sample in an order that is drawn by lot, the same for samples of
@@ -141,7 +142,7 @@ def _common_cost(promise: Promise, table: Probabilities, truth: NDArray[np.int8]
 
 def _cost_of_each_label(promise: Promise, table: Probabilities, truth: NDArray[np.int8]) -> Found:
     """An expectation holds for each label by itself; of the error of a confidence, each label gets the same share."""
-    assert isinstance(promise.loss, Hamming)
+    assert isinstance(promise.loss, DecomposableLoss)
     n, m = truth.shape
     costs = candidate_costs(promise.loss, m, per_label=True)
     tally = tally_of_labels(table, truth, promise.loss, costs)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from abstain.guarantee.risks import Floats, Tally
 from abstain.kernels.ladder import climb
-from abstain.losses import Hamming, Loss, SubsetZeroOne
+from abstain.losses import DecomposableLoss, Loss
 from abstain.outcomes import outcomes
 from abstain.probabilities import Probabilities
 
@@ -17,24 +17,14 @@ LADDER = np.concatenate([np.geomspace(1e-6, 0.05, 120, endpoint=False), np.linsp
 """Candidate costs as shares of the cost from which on everything is answered."""
 
 
-def highest_cost(loss: Loss, n_labels: int) -> Floats:
-    """The cost from which on every label is answered whatever its probability: one number, or of Hamming one per label.
-
-    One more answer raises the risk of subset 0/1 by ½ at
-    most, and any other loss that is 1 minus a measure by 1.
-    """
-    if isinstance(loss, Hamming):
-        return loss.largest_risk(n_labels)
-    return np.array([0.5 if isinstance(loss, SubsetZeroOne) else 1.0])
-
-
 def candidate_costs(loss: Loss, n_labels: int, per_label: bool) -> Floats:
-    """All candidates, increasing: one row of them, or one for each label."""
-    highest = highest_cost(loss, n_labels)
-    return np.outer(highest if per_label else highest.max(keepdims=True), LADDER)
+    """All candidates, increasing: one row of them, or for a sum over labels one for each label."""
+    if per_label and isinstance(loss, DecomposableLoss):
+        return np.outer(loss.largest_risk(n_labels), LADDER)
+    return loss.highest_cost(n_labels) * LADDER[np.newaxis]
 
 
-def tally_of_labels(table: Probabilities, truth: NDArray[np.int8], loss: Hamming, costs: Floats) -> Tally:
+def tally_of_labels(table: Probabilities, truth: NDArray[np.int8], loss: DecomposableLoss, costs: Floats) -> Tally:
     """What each label comes to at each cost of its own: (m, k), summed over the instances."""
     counts = np.zeros((4, table.n_labels, costs.shape[1]), np.int32)
     for block in table.blocks(loss.entries_per_block):
@@ -46,7 +36,7 @@ def tally_of_labels(table: Probabilities, truth: NDArray[np.int8], loss: Hamming
 
 def tally_of_instances(table: Probabilities, truth: NDArray[np.int8], loss: Loss, costs: Floats) -> Tally:
     """What each instance comes to at each common cost: (n, k)."""
-    if isinstance(loss, Hamming):
+    if isinstance(loss, DecomposableLoss):
         counts = np.zeros((4, table.n_rows, costs.shape[1]), np.int32)
         for block in table.blocks(loss.entries_per_block):
             part = counts[:, block.rows]

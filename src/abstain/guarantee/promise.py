@@ -7,7 +7,7 @@ from typing import Any
 from abstain.errors import InvalidGuarantee, InvalidLoss
 from abstain.guarantee.risks import RISKS, Risk
 from abstain.guarantee.selection import METHODS
-from abstain.losses import Hamming, Loss, LossLike, SubsetZeroOne, as_loss
+from abstain.losses import Loss, LossLike, as_loss
 
 PER = (None, "instance", "label")
 
@@ -66,7 +66,7 @@ def _read_error(confidence: float | None, name: str, risk: Risk, loss: Loss) -> 
             f"{name!r} may fall as more is answered, and cannot be controlled in expectation; give a confidence, or "
             "use 'overall_error' or 'any_error'"
         )
-    if not isinstance(loss, Hamming | SubsetZeroOne):
+    if not loss.answers_are_nested:
         raise InvalidGuarantee(
             f"{loss!r}: at a higher cost labels may be answered differently, so the risk may fall, and cannot be "
             "controlled in expectation; give a confidence, or use the Hamming or subset 0/1 loss"

@@ -4,12 +4,23 @@ from typing import TypeAlias
 
 from abstain.errors import InvalidLoss
 from abstain.losses.base import Loss
-from abstain.losses.hamming import Hamming
+from abstain.losses.hamming import DecomposableLoss, Hamming
 from abstain.losses.overlap import FMeasure, Jaccard
 from abstain.losses.rank import Rank
 from abstain.losses.subset import SubsetZeroOne
 
-__all__ = ["LOSSES", "FMeasure", "Hamming", "Jaccard", "Loss", "LossLike", "Rank", "SubsetZeroOne", "as_loss"]
+__all__ = [
+    "LOSSES",
+    "DecomposableLoss",
+    "FMeasure",
+    "Hamming",
+    "Jaccard",
+    "Loss",
+    "LossLike",
+    "Rank",
+    "SubsetZeroOne",
+    "as_loss",
+]
 
 LossLike: TypeAlias = str | Loss
 
@@ -25,6 +36,11 @@ LOSSES: dict[str, type[Loss]] = {
 def as_loss(loss: LossLike) -> Loss:
     """The loss that the user means, by name or as it is."""
     if isinstance(loss, Loss):
+        if loss.is_decomposable != isinstance(loss, DecomposableLoss):
+            raise InvalidLoss(
+                f"{type(loss).__name__}.is_decomposable is {loss.is_decomposable}; a loss that is a sum over labels is "
+                "a subclass of abstain.DecomposableLoss that defines error_costs, and no other loss is one"
+            )
         return loss
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]()

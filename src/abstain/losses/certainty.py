@@ -1,4 +1,4 @@
-"""What Hamming and subset 0/1 share: the best partial prediction answers the labels that are cheapest to answer."""
+"""What sums over labels and subset 0/1 share: the best prediction answers the labels that are cheapest to answer."""
 
 from abc import abstractmethod
 
@@ -14,6 +14,7 @@ class CertaintyLoss(Loss):
     """Answer the m − a labels with the smallest scores; what they cost together is up to the subclass."""
 
     has_gap = False
+    answers_are_nested = True
 
     @abstractmethod
     def costs(self, block: Block) -> tuple[Floats, Floats]:

@@ -1,6 +1,7 @@
-"""Hamming loss with any costs: every decomposable loss."""
+"""Losses that are sums over labels: all there is to know of one is what errors cost, label by label."""
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,60 +16,74 @@ from abstain.penalties import BoundPenalty
 from abstain.probabilities import Block, Stretch
 
 
-class Hamming(CertaintyLoss):
-    """ℓ = Σ_{i∈D} fn_i · [y_i = 1, ŷ_i = 0] + fp_i · [y_i = 0, ŷ_i = 1]: a cost for every wrong label.
+class ErrorCosts(NamedTuple):
+    """What a missed and what a wrongly given label costs: one number (0-dimensional), or one per label."""
 
-    With unit costs it is the number of wrong labels. Label i is answered 1 iff fn_i·p_i > fp_i·(1 − p_i); what that
-    costs in expectation, s_i = min(fn_i·p_i, fp_i·(1 − p_i)), is compared with the price of abstaining. Under a linear
-    penalty label i is answered iff s_i ≤ c.
+    false_negative: Floats
+    false_positive: Floats
 
-    Parameters
-    ----------
-    false_negative, false_positive : float or one number per label, default=1.0
-        What a missed and what a wrongly given label costs. A pandas Series is held to the names of its labels.
+
+class DecomposableLoss(CertaintyLoss):
+    """ℓ = Σ_{i∈D} fn_i · [y_i = 1, ŷ_i = 0] + fp_i · [y_i = 0, ŷ_i = 1]: a sum over labels, in which right is free.
+
+    A subclass says in `error_costs` what errors cost; everything else follows. Only such losses can have a price, a cap
+    or a promise for each label: `PerLabel`, ``budget.solve(per_label=…)``, ``guarantee.control(per="label")``.
 
     Examples
     --------
-    >>> import abstain
-    >>> abstain.decide([0.95, 0.6, 0.2], abstain.Hamming(), penalty=0.25).labels
-    array([[ 1, -1,  0]], dtype=int8)
-    >>> missed_is_worse = abstain.Hamming(false_negative=5.0)
-    >>> abstain.decide([0.95, 0.6, 0.2], missed_is_worse, penalty=0.25).labels
-    array([[ 1, -1, -1]], dtype=int8)
+    >>> import abstain, numpy as np
+    >>> class RareIsImportant(abstain.DecomposableLoss):
+    ...     def __init__(self, prevalence):
+    ...         self.prevalence = np.asarray(prevalence)
+    ...
+    ...     def error_costs(self, n_labels):
+    ...         return -np.log(self.prevalence), -np.log(1.0 - self.prevalence)
+    >>> loss = RareIsImportant([0.5, 0.02])
+    >>> abstain.decide([0.9, 0.003], loss, penalty=0.01).labels
+    array([[-1, -1]], dtype=int8)
+    >>> abstain.budget.solve([[0.6, 0.003], [0.5, 0.001]], loss=loss, per_label=1).prediction.labels
+    array([[ 1, -1],
+           [-1,  0]], dtype=int8)
     """
 
     is_decomposable = True
+    takes_sparse = True
     unit = 0.0
 
-    def __init__(self, false_negative: ArrayLike = 1.0, false_positive: ArrayLike = 1.0) -> None:
-        self.false_negative = _read_costs(false_negative, "false_negative")
-        self.false_positive = _read_costs(false_positive, "false_positive")
-        self.label_names = names_of(false_negative) or names_of(false_positive)
-        if self.label_names != (names_of(false_positive) or self.label_names):
-            raise InvalidLoss("Hamming: false_negative and false_positive name different labels, or in another order")
+    @abstractmethod
+    def error_costs(self, n_labels: int) -> tuple[ArrayLike, ArrayLike]:
+        """What a missed and what a wrongly given label costs, fn and fp: one number ≥ 0 each, or one per label."""
 
-    def __repr__(self) -> str:
-        shown = {"false_negative": self.false_negative, "false_positive": self.false_positive}
-        parts = [f"{name}={_shown(cost)}" for name, cost in shown.items() if not np.array_equal(cost, 1.0)]
-        return f"Hamming({', '.join(parts)})"
+    def read_error_costs(self, n_labels: int) -> ErrorCosts:
+        """`error_costs` as arrays that kernels can use, checked."""
+        given: Any = self.error_costs(n_labels)
+        owner = type(self).__name__
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise InvalidLoss(f"{owner}.error_costs gives {given!r}; expected two costs: of a missed, of a wrong label")
+        costs = ErrorCosts(
+            *(_read_costs(cost, name, owner) for name, cost in zip(ErrorCosts._fields, given, strict=True))
+        )
+        _require_length(costs, n_labels, owner)
+        return costs
 
     def check(self, n_labels: int) -> None:
-        for name, cost in (("false_negative", self.false_negative), ("false_positive", self.false_positive)):
-            if cost.ndim == 1 and len(cost) != n_labels:
-                raise InvalidLoss(f"Hamming: {name} has {len(cost)} costs for {n_labels} labels")
+        self.read_error_costs(n_labels)
 
-    def restricted(self, labels: Counts) -> "Hamming":
-        costs = self.false_negative, self.false_positive
-        return Hamming(*(cost if cost.ndim == 0 else cost[labels] for cost in costs))
+    def restricted(self, labels: Counts, n_labels: int) -> "Hamming":
+        return Hamming(*(cost if cost.ndim == 0 else cost[labels] for cost in self.read_error_costs(n_labels)))
 
-    def largest_risk(self, n_labels: int) -> NDArray[np.float64]:
+    def largest_risk(self, n_labels: int) -> Floats:
         """max_p min(fn·p, fp·(1 − p)) = 1 / (1/fn + 1/fp) of each label: from this cost on it is always answered."""
-        fn, fp = (np.broadcast_to(cost, n_labels) for cost in (self.false_negative, self.false_positive))
+        fn, fp = (np.broadcast_to(cost, n_labels) for cost in self.read_error_costs(n_labels))
         with np.errstate(divide="ignore", over="ignore"):
             return np.asarray(1.0 / (1.0 / fn + 1.0 / fp))
 
+    def highest_cost(self, n_labels: int) -> float:
+        return float(self.largest_risk(n_labels).max())
+
     def costs(self, block: Block) -> tuple[Floats, Floats]:
-        return block.per_label(self.false_negative), block.per_label(self.false_positive)
+        fn, fp = self.read_error_costs(block.n_labels)
+        return block.per_label(fn), block.per_label(fp)
 
     def accumulate(self, sorted_scores: Floats, values: Floats) -> None:
         certainty.profile_of_sum(sorted_scores, values)
@@ -92,8 +107,9 @@ class Hamming(CertaintyLoss):
         self, stretch: Stretch, p: NDArray[np.floating[Any]], penalty: BoundPenalty, codes: Codes, expected: Floats
     ) -> None:
         own = np.array(0.0) if penalty.label_costs is None else penalty.label_costs
-        costs = self.false_negative, self.false_positive, penalty.slope, own
-        certainty.answer_entries_where_cheap(p, stretch.labels, stretch.indptr, *costs, codes, expected)
+        costs = self.read_error_costs(stretch.source.shape[1])
+        where = p, stretch.labels, stretch.indptr
+        certainty.answer_entries_where_cheap(*where, *costs, penalty.slope, own, codes, expected)
 
     def _decide_with_prices(
         self, block: Block, p: Floats, penalty: BoundPenalty, price: Floats, codes: Codes, expected: Floats
@@ -128,18 +144,67 @@ class Hamming(CertaintyLoss):
         return np.minimum(fn * chance, fp * (1.0 - chance))
 
 
-def _read_costs(costs: ArrayLike, name: str) -> NDArray[np.float64]:
+class Hamming(DecomposableLoss):
+    """ℓ = Σ_{i∈D} fn_i · [y_i = 1, ŷ_i = 0] + fp_i · [y_i = 0, ŷ_i = 1]: a cost for every wrong label.
+
+    With unit costs it is the number of wrong labels. Label i is answered 1 iff fn_i·p_i > fp_i·(1 − p_i); what that
+    costs in expectation, s_i = min(fn_i·p_i, fp_i·(1 − p_i)), is compared with the price of abstaining. Under a linear
+    penalty label i is answered iff s_i ≤ c.
+
+    Parameters
+    ----------
+    false_negative, false_positive : float or one number per label, default=1.0
+        What a missed and what a wrongly given label costs. A pandas Series is held to the names of its labels.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> abstain.decide([0.95, 0.6, 0.2], abstain.Hamming(), penalty=0.25).labels
+    array([[ 1, -1,  0]], dtype=int8)
+    >>> missed_is_worse = abstain.Hamming(false_negative=5.0)
+    >>> abstain.decide([0.95, 0.6, 0.2], missed_is_worse, penalty=0.25).labels
+    array([[ 1, -1, -1]], dtype=int8)
+    """
+
+    def __init__(self, false_negative: ArrayLike = 1.0, false_positive: ArrayLike = 1.0) -> None:
+        self.false_negative = _read_costs(false_negative, "false_negative", "Hamming")
+        self.false_positive = _read_costs(false_positive, "false_positive", "Hamming")
+        self.label_names = names_of(false_negative) or names_of(false_positive)
+        if self.label_names != (names_of(false_positive) or self.label_names):
+            raise InvalidLoss("Hamming: false_negative and false_positive name different labels, or in another order")
+
+    def __repr__(self) -> str:
+        shown = {"false_negative": self.false_negative, "false_positive": self.false_positive}
+        parts = [f"{name}={_shown(cost)}" for name, cost in shown.items() if not np.array_equal(cost, 1.0)]
+        return f"Hamming({', '.join(parts)})"
+
+    def error_costs(self, n_labels: int) -> ErrorCosts:
+        return ErrorCosts(self.false_negative, self.false_positive)
+
+    def read_error_costs(self, n_labels: int) -> ErrorCosts:
+        costs = self.error_costs(n_labels)  # looked at when the loss was made; this is asked for every block
+        _require_length(costs, n_labels, "Hamming")
+        return costs
+
+
+def _read_costs(costs: Any, name: str, owner: str) -> NDArray[np.float64]:
     try:
         array = np.array(costs, dtype=np.float64)
     except (TypeError, ValueError) as reason:
-        raise InvalidLoss(f"Hamming: {name} must be numbers ({reason})") from reason
+        raise InvalidLoss(f"{owner}: {name} must be numbers ({reason})") from reason
     if array.ndim > 1:
-        raise InvalidLoss(f"Hamming: {name} must be one number or one per label, got shape {array.shape}")
+        raise InvalidLoss(f"{owner}: {name} must be one number or one per label, got shape {array.shape}")
     bad = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
     if len(bad):
         where = f" of label {bad[0]}" if array.ndim else ""
-        raise InvalidLoss(f"Hamming: {name}{where} is {np.ravel(array)[bad[0]]}; expected finite numbers ≥ 0")
+        raise InvalidLoss(f"{owner}: {name}{where} is {np.ravel(array)[bad[0]]}; expected finite numbers ≥ 0")
     return array
+
+
+def _require_length(costs: ErrorCosts, n_labels: int, owner: str) -> None:
+    for name, cost in zip(ErrorCosts._fields, costs, strict=True):
+        if cost.ndim == 1 and len(cost) != n_labels:
+            raise InvalidLoss(f"{owner}: {name} has {len(cost)} costs for {n_labels} labels")
 
 
 def _shown(cost: NDArray[np.float64]) -> Any:

@@ -19,6 +19,7 @@ class OverlapLoss(Loss):
     """1 minus the measure of the answered labels: 1 on the most likely ones, 0 on the least likely."""
 
     entries_per_block = 1 << 14
+    takes_sparse = True
 
     def __init__(self, zero_division: float = 1.0) -> None:
         self.zero_division = read_parameter(zero_division, "zero_division", self, "0 or 1", lambda x: x in (0, 1))
@@ -72,8 +73,10 @@ class OverlapLoss(Loss):
         hits, extra = (truth & predicted).sum(axis=1), (~truth & predicted).sum(axis=1)
         return self.of_counts(hits, extra, (truth & (codes == 0)).sum(axis=1), answered.sum(axis=1))
 
+    def highest_cost(self, n_labels: int) -> float:
+        return 1.0
+
     def of_counts(self, hits: Counts, extra: Counts, missed: Counts, answered: Counts) -> Floats:
-        """The loss, given how many labels are rightly 1, wrongly 1, wrongly 0, and answered at all."""
         value = hits / np.where(hits > 0, self.size(hits, hits + extra, hits + missed), 1.0)
         value = np.where(hits + extra + missed > 0, value, self.zero_division)
         return np.where(answered > 0, 1.0 - value, 0.0)

@@ -25,6 +25,7 @@ class Rank(Loss):
     """
 
     gives_rankings = True
+    takes_sparse = True
     unit = 0.0
     guide_type = np.int32
 
@@ -40,6 +41,9 @@ class Rank(Loss):
         self, block: Block, p: Floats, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
     ) -> None:
         ranking.positions_around_gap(profile.guide, start_at(profile, n_abstained), n_abstained, codes)
+
+    def highest_cost(self, n_labels: int) -> float:
+        return (n_labels - 1) / 4  # a pair is in the wrong order with a chance of p_j · (1 − p_i) ≤ ¼, as p_j ≤ p_i
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
         # A relevant label at position q has q labels ahead; t relevant ones have t(t − 1)/2 relevant ones ahead in all.

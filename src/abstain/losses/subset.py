@@ -21,6 +21,8 @@ class SubsetZeroOne(CertaintyLoss):
     array([[ 1, -1,  0]], dtype=int8)
     """
 
+    takes_sparse = True
+
     def __repr__(self) -> str:
         return "SubsetZeroOne()"
 
@@ -34,8 +36,10 @@ class SubsetZeroOne(CertaintyLoss):
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
         return np.where(truth, codes == 0, codes == 1).any(axis=1).astype(np.float64)
 
+    def highest_cost(self, n_labels: int) -> float:
+        return 0.5  # one more answer is wrong with a chance of ½ at most
+
     def of_counts(self, hits: Counts, extra: Counts, missed: Counts, answered: Counts) -> Floats:
-        """The loss, given how many labels are rightly 1, wrongly 1, wrongly 0, and answered at all."""
         return (extra + missed > 0).astype(np.float64)
 
     def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:

@@ -177,9 +177,9 @@ def largest_cost(values: NDArray[np.float64]) -> float:
 
 def _read_losses(losses: Iterable[str]) -> list[str]:
     names = [losses] if isinstance(losses, str) else list(losses)
-    accepted = ", ".join(repr(name) for name in LOSSES)
+    accepted = ", ".join(repr(name) for name in TITLES)
     for name in names:
-        if not isinstance(name, str) or name not in LOSSES:
+        if not isinstance(name, str) or name not in TITLES:
             raise InvalidLoss(f"losses: {name!r} is none that a report knows; expected names among {accepted}")
     if not names:
         raise InvalidLoss(f"losses: there is none; expected names among {accepted}")

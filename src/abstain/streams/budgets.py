@@ -12,7 +12,7 @@ from abstain.budget import Bill, Price, solve
 from abstain.budget.limits import Limits, read_limits
 from abstain.budget.sketch import Reviewer, Sketch
 from abstain.errors import InvalidProbabilities
-from abstain.losses import Hamming, Loss, LossLike, as_loss
+from abstain.losses import Loss, LossLike, as_loss
 from abstain.matrix import Axes, Table
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.probabilities import Probabilities
@@ -88,7 +88,7 @@ def budget_files(
         reviewer = Reviewer(sketch, limits.total)
         margin = reviewer.margin
         plan = _Plan(sketch.price(margin, Axes(sources.label_names)), limits, reviewer, lambda: reviewer.gap)
-        if output is None and limits.review.ndim == 0 and isinstance(loss, Hamming):
+        if output is None and limits.review.ndim == 0 and loss.is_decomposable:
             n_reviews = margin.above + margin.taken
             paid = limits.uniform_review * n_reviews
             bill = Bill(paid, sketch.complete - margin.saved - paid)
@@ -126,7 +126,7 @@ class _Plan:
         if output is None:
             _each(sources, decide, progress)
         else:
-            job = Job(loss, self.price.penalty)
+            job = Job(loss, self.price)
             decide_files(sources, output, job, queue=queue, progress=progress, decider=decide)
         bill = Bill(paid, summary.expected_loss - paid)
         n, m, count = summary.n_rows, sources.n_labels, summary.n_abstained

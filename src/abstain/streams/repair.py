@@ -107,7 +107,7 @@ def _decide_rest(
     if len(others) == 0:
         return (sparse.csr_array(left_open) if sparse.issparse(matrix) else left_open), np.full(n, charged)
     table = Probabilities(matrix[:, others])
-    rest = decide_table(table, loss.restricted(others), _Given(bound.given(bad)))
+    rest = decide_table(table, loss.restricted(others, m), _Given(bound.given(bad)))
     assert rest.expected_loss is not None
     if sparse.issparse(matrix):
         joined = sparse.hstack([rest.codes, sparse.csr_array(left_open.astype(rest.codes.dtype))], format="csr")
