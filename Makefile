@@ -22,7 +22,7 @@ $(VENV):
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	touch $@
 
-# The demo, and the first steps that `abstain --help` names, need a third of what the tests do.
+# The demo, and the first steps that `abstain --help` names, need less than half of what the tests do.
 $(DEMO): $(VENV) pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[files,plot,report]"
 	touch $@
