@@ -6,6 +6,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import EISDIR
 from pathlib import Path
 from typing import IO
 from uuid import uuid4
@@ -31,6 +32,19 @@ def replacing(file: Path) -> Iterator[IO[bytes]]:
         raise
     finally:
         draft.unlink(missing_ok=True)
+
+
+def require_writable(file: Path) -> None:
+    """Raise `OSError`, which names the file, if it could not be written: before the work whose result it is to hold."""
+    if file.is_dir():
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(file))
+    folder = Path(os.path.realpath(file)).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{file}: there is no folder {str(file.parent)!r}")
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as reason:
+        raise OSError(reason.errno, reason.strerror, str(file)) from reason
 
 
 def nameless_file(owner: object, folder: Path | None = None) -> IO[bytes]:

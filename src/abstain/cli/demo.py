@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from abstain.cli.voice import Voice, voiced
+from abstain.drafts import require_writable
 
 
 @click.command(short_help="Learn which digits are in pictures; see what silence buys.")
@@ -44,6 +45,9 @@ def demo(output: Path, train: int, test: int, seed: int, voice: Voice) -> None:
         raise click.BadParameter(f"there is no folder {str(output.parent)!r}", param_hint="--output")
     if output.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise click.BadParameter(f"{output.name!r} does not end in .png, .pdf or .svg", param_hint="--output")
+    page = output.with_suffix(".html")
+    for file in (output, page):
+        require_writable(file)
     voice.say(f"Learning from {train} pictures, looking at {test} others …\n")
     result = example.run(train, test, seed)
     outcomes = [result.outcome(cost) for cost in example.COSTS]
@@ -62,7 +66,6 @@ def demo(output: Path, train: int, test: int, seed: int, voice: Voice) -> None:
         remark = "   (a wrong answer)" if result.answers_wrongly(example.SHOWN_COST)[i] else ""
         voice.say(f"{i:8}   {yes:5}   {ask:11}   {there}{remark}")
     voice.say()
-    page = output.with_suffix(".html")
     drawn = _write(voice, "Figure", output, lambda path: example.draw(result, outcomes, path))
     written = _write(voice, "Report", page, lambda path: example.write_report(result, path))
     voice.tell(outcomes=[asdict(outcome) for outcome in outcomes], figure=drawn, report=written)

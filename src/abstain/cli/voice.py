@@ -17,6 +17,7 @@ import click
 
 from abstain.errors import FitFailed
 from abstain.threads import STAGE
+from abstain.wording import plural as plural
 
 REFUSED, INTERRUPTED, CLOSED_PIPE = 1, 130, 141  # and 128 + the number of a signal that asked to end
 EXIT_CODES = """\b
@@ -179,11 +180,6 @@ def _in_words(reason: OSError) -> str:
         return reason.strerror
     hint = "; nothing was written" if reason.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) else ""
     return f"{reason.filename}: {reason.strerror}{hint}"
-
-
-def plural(count: int, word: str) -> str:
-    """1 row, 2 rows."""
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def _plain(value: Any) -> Any:

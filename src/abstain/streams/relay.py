@@ -1,6 +1,6 @@
 """Stages of work that run at the same time, each in a thread of its own."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextvars import copy_context
 from queue import SimpleQueue
 from threading import Event, Semaphore, Thread
@@ -14,7 +14,7 @@ PATIENCE = 1.0
 """Seconds to wait for a stage that is not needed any more."""
 
 
-def ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
+def ahead(items: Iterable[T], depth: int = 2) -> Generator[T, None, None]:
     """The same items, made in another thread while earlier ones are in use; at most so many wait.
 
     What is raised there is raised here. Whoever stops early stops the making, too.

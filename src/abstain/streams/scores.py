@@ -1,7 +1,7 @@
 """Partial predictions in files beside the truth: scored as they pass by."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from abstain.streams.files import STDIN
 from abstain.streams.pipeline import Progress
 from abstain.streams.relay import ahead
 from abstain.streams.repair import complain
-from abstain.streams.sources import Paths, Sources, open_sources
+from abstain.streams.sources import Form, Paths, Sources, open_sources
 
 
 @dataclass
@@ -67,13 +67,25 @@ class Scores:
 
 
 def open_beside(
-    files: Mapping[str, Paths], *, id_column: str | None = None, labels: Sequence[str] | None = None
+    files: Mapping[str, Paths],
+    *,
+    id_column: str | None = None,
+    labels: Sequence[str] | None = None,
+    form: Form | None = None,
+    format: str | None = None,  # noqa: A002 - as for open_sources
 ) -> dict[str, Sources]:
     """Tables about the same labels, each with its columns in the same order: that of the first one that has them all.
 
-    Long tables list just the labels that occur; if all are long, the labels are those of any.
+    Long tables list just the labels that occur; if all are long, the labels are those of any. `form` and `format`, as
+    for `open_sources`, say of what kind the first table is; the others tell that by themselves.
     """
-    sides = {name: open_sources(file, id_column=id_column, labels=labels) for name, file in files.items()}
+    first = next(iter(files))
+
+    def opened(name: str, labels: Sequence[str] | None) -> Sources:
+        kind: Any = {"form": form, "format": format} if name == first else {}
+        return open_sources(files[name], id_column=id_column, labels=labels, **kind)
+
+    sides = {name: opened(name, labels) for name in files}
     whole = next((sources for sources in sides.values() if not sources.is_long), None)
     names = dict.fromkeys(label for sources in sides.values() for label in sources.label_names or ())
     wanted = tuple(names) if whole is None else whole.label_names
@@ -87,7 +99,7 @@ def open_beside(
             raise InvalidLabels(f"{sources.files[0]}: there is no label {unknown!r} in {(whole or sources).files[0]}")
         if STDIN in sources.files:
             raise InvalidLabels(f"{STDIN}: the labels must be the same as in the other table, in the same order")
-        sides[name] = open_sources(files[name], id_column=id_column, labels=wanted)
+        sides[name] = opened(name, wanted)
     return sides
 
 
@@ -132,7 +144,7 @@ def evaluate_files(
     if progress is not None:
         known = [sources.n_rows_estimated for sources in sides.values() if not sources.is_sparse]
         progress.start(known[0] if known else None)
-    for tables in ahead(_side_by_side(sides)):
+    for tables in ahead(side_by_side(sides)):
         _score(scores, tables, loss, penalty)
         if progress is not None:
             progress.advance(len(tables["prediction"]))
@@ -184,7 +196,7 @@ def _said_of(batch: Batch) -> Iterator[None]:
         raise InvalidLabels(f"{batch.file}: {reason}") from reason
 
 
-def _side_by_side(sides: dict[str, Sources]) -> Iterator[dict[str, Batch]]:
+def side_by_side(sides: dict[str, Sources]) -> Iterator[dict[str, Batch]]:
     """The same rows of all sides, batch by batch.
 
     One of them leads: a wide one, or else the one that lists most, the probabilities. Sparse ones may skip rows.
@@ -197,7 +209,14 @@ def _side_by_side(sides: dict[str, Sources]) -> Iterator[dict[str, Batch]]:
         )
     leader = leaders[0] if leaders else "probabilities"
     cursors = {name: _Cursor(sources) for name, sources in sides.items() if name != leader}
-    for batch in sides[leader].batches():
+    with ExitStack() as opened:
+        for cursor in cursors.values():
+            opened.callback(cursor.close)
+        yield from _beside(leader, sides[leader], cursors)
+
+
+def _beside(leader: str, leading: Sources, cursors: dict[str, "_Cursor"]) -> Iterator[dict[str, Batch]]:
+    for batch in leading.batches():
         done = 0
         while done < len(batch):
             # Wide sides come in batches of their own sizes: take what all of them have.
@@ -210,7 +229,7 @@ def _side_by_side(sides: dict[str, Sources]) -> Iterator[dict[str, Batch]]:
             yield {leader: part} | {name: cursor.beside(part) for name, cursor in cursors.items()}
             done += size
     for cursor in cursors.values():
-        cursor.require_end(", ".join(sides[leader].files))
+        cursor.require_end(", ".join(leading.files))
 
 
 def _cut(batch: Batch, first: int, size: int) -> Batch:
@@ -226,6 +245,10 @@ class _Cursor:
         self._batches = ahead(sources.batches())
         self._batch: Batch | None = None
         self._done = 0
+
+    def close(self) -> None:
+        """Stop reading."""
+        self._batches.close()
 
     @property
     def files(self) -> str:
