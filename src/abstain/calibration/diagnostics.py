@@ -258,9 +258,7 @@ def _sparse_sample(p: tuple[NDArray[Any], NDArray[Any]], y: tuple[NDArray[Any], 
     return _Sample(np.clip(values[0], 0.0, 1.0)[kept], values[1][kept], count[kept])
 
 
-def _curve(
-    sample: _Sample, *, n_bins: int, strategy: str, min_count: int, label: Hashable | None
-) -> ReliabilityCurve:
+def _curve(sample: _Sample, *, n_bins: int, strategy: str, min_count: int, label: Hashable | None) -> ReliabilityCurve:
     if strategy == "uniform":
         bins = np.searchsorted(np.linspace(0, 1, n_bins + 1)[1:-1], sample.p)
     else:
