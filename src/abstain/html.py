@@ -74,7 +74,7 @@ def chart(caption: str, x: ArrayLike, y: ArrayLike, titles: tuple[str, str], *, 
 
 def _named(cell: str | Marked) -> str:
     text = cell.text if isinstance(cell, Marked) else cell
-    return f'<th scope="row" style="white-space:nowrap">{escape(text)}</th>'
+    return f'<th scope="row" style="text-align:left;white-space:nowrap">{escape(text)}</th>'
 
 
 def _cell(cell: str | Marked) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.errors import InvalidLabels
+from abstain.wording import plural
 
 Matrix: TypeAlias = Any  # an n × m NDArray or sparse.csr_array; `sparse.issparse` tells
 
@@ -137,7 +138,7 @@ class Table:
     def __repr__(self) -> str:
         n, m = self.shape
         kind = f"{'sparse ' if sparse.issparse(self.values) else ''}{self.values.dtype}"
-        size = f"Table of {n} row{'' if n == 1 else 's'} × {m} label{'' if m == 1 else 's'} ({kind})"
+        size = f"Table of {plural(n, 'row')} × {plural(m, 'label')} ({kind})"
         labels = "" if self.label_names is None else f": {_some(self.label_names)}"
         rows = "" if self.index is None or n == 0 else f"; rows {_some(self.index)}"
         return size + labels + rows

@@ -273,7 +273,7 @@ def _curve(sample: _Sample, *, n_bins: int, strategy: str, min_count: int, label
     return ReliabilityCurve(predicted, observed, count.astype(np.intp), label)
 
 
-def _joined(count: NDArray[np.float64], min_count: int) -> NDArray[np.intp]:
+def _joined(count: NDArray[Any], min_count: int) -> NDArray[np.intp]:
     """For each bin the one it becomes part of, 0, 1, …: none is empty, and each has the least count if all have it."""
     first = np.flatnonzero(count).tolist()  # the first bin of each group of neighbours
     sizes = count[first].tolist()
