@@ -40,7 +40,8 @@ def require_writable(file: Path) -> None:
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(file))
     folder = Path(os.path.realpath(file)).parent
     if not folder.is_dir():
-        raise FileNotFoundError(f"{file}: there is no folder {str(file.parent)!r}")
+        missing = folder if file.parent.is_dir() else file.parent  # a link may lead there
+        raise FileNotFoundError(f"{file}: there is no folder {str(missing)!r}")
     try:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as reason:

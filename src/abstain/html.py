@@ -26,8 +26,8 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str | Marke
     Examples
     --------
     >>> from abstain.html import table
-    >>> table("a < b", ["label", "cost"], [["sky", "0.1"]])[:83]
-    '<table><caption style="text-align:left;white-space:pre-line">a &lt; b</caption><thea'
+    >>> "a &lt; b</caption>" in table("a < b", ["label", "cost"], [["sky", "0.1"]])
+    True
     """
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     body = "".join(f"<tr>{_named(row[0])}{''.join(map(_cell, row[1:]))}</tr>" for row in rows)
