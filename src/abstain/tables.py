@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain.drafts import replacing
-from abstain.errors import InvalidDataset
+from abstain.drafts import replacing, require_writable
+from abstain.errors import InvalidDataset, quoted
 from abstain.formats import FORMATS, counts, kind_of, require_different, said_of
 from abstain.matrix import Matrix, Table, read_matrix
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
@@ -102,10 +102,11 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     ...     read_table(Path(folder) / "p.npz")
     Table of 1000 rows × 50 labels (sparse float64)
     """
+    if isinstance(table, str | os.PathLike):
+        raise TypeError(f"write_table(table, path): the table comes first, but that is the path {quoted(str(table))}")
     file = Path(path)
     write = FORMATS[kind_of(file)][1]
-    if not file.parent.is_dir():
-        raise FileNotFoundError(f"{file}: there is no folder {str(file.parent)!r}")
+    require_writable(file)
     if isinstance(table, PartialPrediction | PartialRanking):
         codes, axes = table.codes, table.axes
         if sparse.issparse(codes) and isinstance(table, PartialRanking):
@@ -150,5 +151,5 @@ def _row_names(index: Any, file: Path) -> NDArray[Any] | None:
 def _text(name: Hashable, file: Path) -> str:
     text = str(name)
     if "\0" in text or text != text.encode(errors="ignore").decode():  # a lone surrogate has no bytes
-        raise InvalidDataset(f"{file}: the name {text!r} cannot be written as text")
+        raise InvalidDataset(f"{file}: the name {quoted(text)} cannot be written as text")
     return text

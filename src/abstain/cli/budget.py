@@ -78,6 +78,7 @@ def budget(
         raise click.BadParameter("a budget is spent over all inputs, into one file", param_hint="--output")
     if output == "-":
         voice = replace(voice, aside=True)
+    options.require_unread([output, queue], per_label, review)
     from abstain.streams import budget_files, open_sources
 
     sources = open_sources(inputs, form=form, id_column=id_column, labels=labels, format=format_, passes=2)

@@ -88,6 +88,7 @@ def decide(
         )
     if cluster and queue:
         raise click.BadParameter("a cluster writes no queue; decide without --cluster", param_hint="--queue")
+    options.require_unread([output, queue], penalty)
     from abstain.streams import Job, decide_files, decide_on_cluster, open_sources
 
     sources = open_sources(inputs, form=form, id_column=id_column, labels=labels, format=format_)

@@ -139,6 +139,15 @@ def by_label(
     return [given.get(name, inf if absent is None else absent) for name in names]
 
 
+def require_unread(outputs: Sequence[str | None], *given: Any) -> None:
+    """Raise `InvalidDataset` if an output would take the place of a file that an option has named."""
+    from abstain.drafts import require_apart
+
+    for output in outputs:
+        if output is not None:
+            require_apart(Path(output), [file for file in given if isinstance(file, Path)])
+
+
 def penalty_of(given: Penalty | Path, label_names: Sequence[str] | None, n_labels: int) -> Penalty:
     """The penalty; a file prices each label."""
     return PerLabel(by_label(given, label_names, n_labels)) if isinstance(given, Path) else given

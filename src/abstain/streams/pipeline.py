@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from abstain.decision import decide_table
+from abstain.drafts import is_same_place, require_apart, require_writable
 from abstain.errors import InvalidDataset, InvalidProbabilities
 from abstain.formats import kind_of
 from abstain.formats.columns import arrow
@@ -186,6 +187,7 @@ def decide_files(
         outputs = _in_folder(sources, Path(output)) if to_folder else {Path(output): sources}
     for file in outputs:
         require_place(file, sources)
+        require_writable(file, new_folders=to_folder)
         job.require_keepable(kind_of(file), sources)
     run = _Run(job, sources, decider, progress)
     with ExitStack() as stack:
@@ -301,9 +303,8 @@ def _fill_folder(run: _Run, outputs: dict[Path, Sources], resume: bool) -> Summa
 
 def require_place(output: Path, sources: Sources, others: Collection[Path] = ()) -> None:
     """Raise `InvalidDataset` if a file would take the place of an input or of another output."""
-    if output.exists() and any(Path(file).exists() and output.samefile(file) for file in sources.files):
-        raise InvalidDataset(f"{output}: is an input; choose another output")
-    if output.absolute() in {other.absolute() for other in others}:
+    require_apart(output, map(Path, sources.files))
+    if any(is_same_place(output, other) for other in others):
         raise InvalidDataset(f"{output}: the answers go there; choose another file for the queue")
 
 
