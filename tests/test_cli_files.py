@@ -159,7 +159,7 @@ def test_bad_values_are_counted(how, message):
     kept = read_table("q.parquet")
     assert ("r7" in list(kept.index)) == (how == "abstain")
     result = run("decide", "bad.parquet", "-o", "none.parquet", code=1)
-    bad = "bad.parquet: row 7 (id 'r7'), column 1 (label 'sea') is nan; a probability is a number from 0 to 1"
+    bad = "bad.parquet: row 7 (id 'r7'), column 1 (label 'sea') is empty or nan; a probability is a number from 0 to 1"
     assert result.output == f"Error: {bad} (--on-error skip or abstain goes on without it)\n"
     assert not Path("none.parquet").exists()
 
@@ -385,7 +385,7 @@ def test_exit_codes_are_documented():
         (["budget", "p.csv", "--rate", "0.1", "--queue", "r.csv"], 2, "a queue belongs to answers"),
         (["budget", "p.csv", "--rate", "0.1", "-o", "out/"], 2, "a budget is spent over all inputs, into one file"),
         (["budget", "p.csv", "--rate", "0.1", "--loss", "f1", "--per-label", "3"], 1, "per_label"),
-        (["evaluate", "p.csv", "truth.csv"], 1, "p.csv: labels: row 0 (index 'r0'), column 0 (label 'sky') is 0.637"),
+        (["evaluate", "p.csv", "truth.csv"], 1, "p.csv: line 2 (id 'r0'), column 0 (label 'sky') is 0.637; a label is 1, 0"),
         (["evaluate", "-", "-"], 2, "standard input is one table, not two"),
         (["datasets", "convert", "p.csv"], 1, "p.csv"),
         (["completion", "tcsh"], 2, "'tcsh' is not one of"),

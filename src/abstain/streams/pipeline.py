@@ -48,7 +48,7 @@ class Job:
     ----------
     loss, penalty
         As for `abstain.decide`.
-    form, id_column, labels
+    form, id_column, labels, label_column, value_column
         As for `open_sources`.
     on_error : "fail", "skip" or "abstain"
         What to do where something is no probability: raise an error that names the place, leave the row out (rows
@@ -62,6 +62,8 @@ class Job:
     id_column: str | None = None
     labels: tuple[str, ...] | None = None
     on_error: OnError = "fail"
+    label_column: str | None = None
+    value_column: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", as_loss(self.loss))
@@ -75,7 +77,14 @@ class Job:
     ) -> Sources:
         """The files, read as the job says."""
         return open_sources(
-            inputs, form=self.form, id_column=self.id_column, labels=self.labels, format=format, row_groups=row_groups
+            inputs,
+            form=self.form,
+            id_column=self.id_column,
+            label_column=self.label_column,
+            value_column=self.value_column,
+            labels=self.labels,
+            format=format,
+            row_groups=row_groups,
         )
 
     def layout(self, sources: Sources) -> Layout:
@@ -110,7 +119,8 @@ class Job:
 
     def fingerprint(self, sources: Sources) -> str:
         """A text that tells this job from any other."""
-        read_as = self.form, self.id_column, sources.label_names, self.on_error, version("abstain")
+        columns = self.id_column, self.label_column, self.value_column
+        read_as = self.form, columns, sources.label_names, self.on_error, version("abstain")
         return fingerprint(self.loss, self.penalty, sources.n_labels, *read_as)
 
 
