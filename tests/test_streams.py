@@ -484,8 +484,7 @@ def test_lines_of_long_tables_are_counted_over_many_chunks(chunk, tmp_path, monk
         name, label, _ = rows[bad]
         message = rf"p\.csv: line {bad + 2} \(id '{name}'\), column \d+ \(label '{label}'\) is 'oops'; a probability"
         with pytest.raises(InvalidProbabilities, match=message):
-            for batch in open_sources(tmp_path / "p.csv").batches():
-                job().decide_batch(batch)
+            list(map(job().decide_batch, open_sources(tmp_path / "p.csv").batches()))
 
 
 def test_what_is_wrong_with_a_long_table(tmp_path):

@@ -16,6 +16,7 @@ from scipy import sparse
 from abstain.drafts import replacing, require_writable
 from abstain.errors import InvalidDataset, quoted
 from abstain.formats import FORMATS, counts, kind_of, require_different, said_of
+from abstain.formats.contents import N_BYTES, require_content
 from abstain.matrix import Matrix, Table, read_matrix
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
 
@@ -72,8 +73,11 @@ def read_table(path: str | os.PathLike[str], *, index: str | None = None, labels
     file = Path(path)
     read = FORMATS[kind_of(file)][0]
     if not file.is_file():
-        raise InvalidDataset(f"{file}: there is no such file")
+        found = "is a folder" if file.is_dir() else "can be read only once; save it as a file"
+        raise InvalidDataset(f"{file}: {found if file.exists() else 'there is no such file'}")
     with said_of(file):
+        with file.open("rb") as source:
+            require_content(source.read(N_BYTES), kind_of(file))
         values, names, rows = read(file, index, None if labels is None else list(labels))
     matrix, _ = read_matrix(values, str(file), InvalidDataset)
     return Table(matrix, None if names is None else tuple(names), rows)

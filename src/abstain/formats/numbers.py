@@ -4,6 +4,8 @@ import re
 from math import nan
 from typing import Any
 
+from abstain.errors import quoted
+
 MISSING = {
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA", "NULL",
     "NaN", "n/a", "nan", "null",
@@ -34,6 +36,13 @@ def is_number(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
+
+
+def read_number(text: str) -> float:
+    """A number as it is typed; `ValueError` if it is none."""
+    if DECIMAL.fullmatch(text) is None:
+        raise ValueError(f"{quoted(text)} is not a number")
+    return float(text)
 
 
 def number_in(value: Any) -> float:

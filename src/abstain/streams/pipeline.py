@@ -294,7 +294,7 @@ def _in_folder(sources: Sources, folder: Path) -> dict[Path, Sources]:
     outputs: dict[Path, Sources] = {}
     for part in sources.parts():
         if part.file.path is None:
-            raise InvalidDataset("standard input has no name to use in a folder; give a file as output")
+            raise InvalidDataset(f"{part.file.name}: has no name to use in a folder; give a file as output")
         output = folder / part.file.relative
         if output in outputs:
             raise InvalidDataset(f"{part.file.name}: would be written to {output}, as {outputs[output].file.name} is")

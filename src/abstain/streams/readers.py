@@ -95,9 +95,12 @@ class ParquetReader(Reader):
         self.n_rows = self.n_rows_estimated = sum(self._sizes[k] for k in self.row_groups)
         self._first_row = sum(self._sizes[: self.row_groups[0]]) if self.row_groups else 0
 
-    def _open(self) -> Any:
-        source = self.file.open() if self.file.path is None else self.file.path
-        return arrow("pyarrow.parquet").ParquetFile(source, buffer_size=BUFFER, pre_buffer=False)
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
+        with ExitStack() as stack:  # Arrow closes only what it has opened itself
+            source = stack.enter_context(self.file.open()) if self.file.path is None else self.file.path
+            parquet = arrow("pyarrow.parquet").ParquetFile(source, buffer_size=BUFFER, pre_buffer=False)
+            yield stack.enter_context(parquet)
 
     def first_holds_names(self) -> bool:
         name = self.schema.names[:1]

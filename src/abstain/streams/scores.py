@@ -99,7 +99,7 @@ def open_beside(
             raise InvalidLabels(
                 f"{sources.files[0]}: there is no label {quoted(unknown)} in {(whole or sources).files[0]}"
             )
-        if not sources.is_repeatable:
+        if not sources.can_be_reopened:
             raise InvalidLabels(
                 f"{sources.files[0]}: the labels must be the same as in the other table, in the same order"
             )

@@ -59,9 +59,9 @@ class Sources:
         return None if None in sizes else sum(n for n in sizes if n is not None)
 
     @property
-    def is_repeatable(self) -> bool:
-        """Whether all files can be read again."""
-        return all(part.file.is_repeatable for part in self._parts)
+    def can_be_reopened(self) -> bool:
+        """Whether all of it is in files: what comes through a pipe is gone."""
+        return all(part.file.path is not None for part in self._parts)
 
     def parts(self) -> Iterator["Sources"]:
         """Each file by itself."""
@@ -125,8 +125,8 @@ def open_sources(
     ----------
     inputs : path, or several
         Files, folders (all data files in them, in the order of their names; those that begin with "." or "_" are
-        skipped), or "-" for standard input. The kind of file is told by its ending, as for `abstain.tables.read_table`,
-        that of standard input by its first bytes.
+        skipped), "-" for standard input, or a pipe. The kind of file is told by its ending, as for
+        `abstain.tables.read_table`, that of standard input and of pipes without one by their first bytes.
     form : "wide" or "long", optional
         Wide tables have a column for each label. Long ones have three: the row's name, the label's name and the
         probability; the rows of an instance follow each other, and what is not listed has probability 0. By default
@@ -205,6 +205,7 @@ def open_part(
     row_groups: Sequence[int] | None = None,
 ) -> Part:
     """One file of probabilities, whatever its kind and form."""
+    file.require_content()
     if file.kind in (".npy", ".npz"):
         return ArrayPart(file, columns.ids, labels)
     reader = open_reader(file, row_groups)
