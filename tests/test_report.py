@@ -759,7 +759,7 @@ def test_texts_of_a_parquet_column(files):
         (["short.csv", "--truth", "y.csv"], "short.csv has only 2 rows; y.csv: line 4 (id 'c') is one more"),
         (["p.csv", "--truth", "two.csv"], "two.csv: line 3 (id 'b'), column 1 (label 'sea') is 2; the truth is 0 or 1"),
         (["p.csv", "--truth", "yes.csv"], "yes.csv: line 2 (id 'a'), column 0 (label 'sky') is 'yes'; the truth"),
-        (["p.csv", "--truth", "long.csv"], "long.csv: row 0 (id 'a'), column 0 (label 'sky') is 0.97; the truth"),
+        (["p.csv", "--truth", "long.csv"], "long.csv: line 2 (id 'a'), column 0 (label 'sky') is 0.97; the truth"),
         (["p.csv", "--truth", "rows.csv"], "p.csv: line 4 (id 'c') stands beside rows.csv: line 4 (id 'd'): the rows"),
         (["p.csv", "--truth", "river.csv"], "river.csv: there is no column 'sea'"),
         (["above.csv"], "above.csv: line 2 (id 'a'), column 0 (label 'sky') is 1.97; a probability"),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain.errors import InvalidLabels
+from abstain.errors import InvalidLabels, quoted
 from abstain.kernels import packing
 from abstain.kernels.tally import count_open
 from abstain.matrix import Axes, Matrix, csr_in_order, dense, read_matrix, require_room
@@ -319,8 +319,9 @@ class PartialRanking(_Partial):
         wrong = (np.sort(np.where(matrix == ABSTAIN, m, matrix), axis=1) != wanted).any(axis=1)
         if wrong.any():
             i = int(np.argmax(wrong))
+            found = quoted(matrix[i].tolist())
             raise InvalidLabels(
-                f"positions: {axes.row(i)} is {matrix[i].tolist()}; expected 0, 1, 2 … once each, and −1 for the others"
+                f"positions: {axes.row(i)} is {found}; expected 0, 1, 2 … once each, and −1 for the others"
             )
 
     def _corner(self, n_rows: int, n_labels: int) -> NDArray[Any]:

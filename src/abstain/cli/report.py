@@ -78,6 +78,8 @@ def report(
     id_column: str | None,
     labels: tuple[str, ...] | None,
     form: Any,
+    label_column: str | None,
+    value_column: str | None,
     format_: str | None,
     voice: Voice,
 ) -> None:
@@ -111,7 +113,16 @@ def report(
     require_writable(output)
     files: dict[str, Paths] = {"probabilities": inputs}
     files |= {} if truth is None else {"truth": truth}
-    sources = open_beside(files, id_column=id_column, labels=labels, form=form, format=format_)
+    sources = open_beside(
+        files,
+        form=form,
+        id_column=id_column,
+        label_column=label_column,
+        value_column=value_column,
+        labels=labels,
+        format=format_,
+        kind_of="probabilities",
+    )
     sources["probabilities"].require_labels()
     table, y_true = read_whole(**sources)
     if len(table) == 0:

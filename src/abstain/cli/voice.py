@@ -30,14 +30,25 @@ Exit codes:
   143  asked to end (SIGTERM; 129 for SIGHUP); nothing is half-written"""
 
 
+ASIDE = f"{__name__}.aside"  # what a context knows of how its command speaks
+AS_JSON = f"{__name__}.as_json"
+
+
 @dataclass(frozen=True)
 class Voice:
     """Speaks to people in sentences, or to programs with one JSON object; --quiet leaves just errors."""
 
     quiet: bool = False
     as_json: bool = False
-    aside: bool = False
-    """Whether to speak on standard error, since standard output carries data."""
+
+    def step_aside(self) -> None:
+        """Speak on standard error from now on, since standard output carries data."""
+        click.get_current_context().meta[ASIDE] = True
+
+    @property
+    def aside(self) -> bool:
+        """Whether standard output carries data."""
+        return bool(click.get_current_context().meta.get(ASIDE))
 
     def say(self, text: str = "") -> None:
         """A sentence, for people."""
@@ -52,7 +63,7 @@ class Voice:
     def tell(self, **facts: Any) -> None:
         """The same, for programs."""
         if self.as_json:
-            click.echo(json.dumps(_plain(facts), ensure_ascii=False), err=self.aside)
+            _echo_json(facts, self.aside)
 
     @contextmanager
     def progress(self, what: str) -> Iterator["Progress"]:
@@ -102,7 +113,8 @@ def voiced(command: Callable[..., None]) -> Callable[..., None]:
         "--json",
         "as_json",
         is_flag=True,
-        help="Print one JSON object instead of sentences (to standard error if data go to standard output).",
+        help='Print one JSON object instead of sentences, {"error": …} if something went wrong (to standard error '
+        "if data go to standard output).",
     )
     @wraps(command)
     def with_voice(*args: Any, quiet: bool, as_json: bool, **options: Any) -> None:
@@ -127,8 +139,21 @@ class Commands(click.Group):
                 os._exit(end.code if isinstance(end.code, int) else REFUSED)
             raise
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Look at the command line, of which something may be wrong before a command has read its options."""
+        ctx.meta[AS_JSON] = "--json" in args
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command."""
+        """Run a command; what goes wrong is also told to programs, where they expect the result."""
+        try:
+            return self._run(ctx)
+        except click.ClickException as reason:
+            if ctx.meta[AS_JSON]:
+                _echo_json({"error": reason.format_message()}, bool(ctx.meta.get(ASIDE)))
+            raise
+
+    def _run(self, ctx: click.Context) -> Any:
         try:
             with _Ending():
                 return super().invoke(ctx)
@@ -180,6 +205,11 @@ def _in_words(reason: OSError) -> str:
         return reason.strerror
     hint = "; nothing was written" if reason.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) else ""
     return f"{reason.filename}: {reason.strerror}{hint}"
+
+
+def _echo_json(facts: dict[str, Any], aside: bool) -> None:
+    """One JSON object, on standard error if standard output carries data."""
+    click.echo(json.dumps(_plain(facts), ensure_ascii=False), err=aside)
 
 
 def _plain(value: Any) -> Any:

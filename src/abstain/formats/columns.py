@@ -15,9 +15,7 @@ from scipy import sparse
 
 from abstain.errors import InvalidDataset
 from abstain.formats.names import INDEX_NAMES, positions, require_different
-
-MISSING = None, "", "NA", "N/A", "null", "NULL"
-"""How a cell without a number may be written, in a column that Arrow takes for text."""
+from abstain.formats.numbers import is_number, number_in
 
 
 def arrow(module: str = "pyarrow") -> Any:
@@ -93,17 +91,10 @@ def _numbers(column: Any, cell: Callable[[int], str]) -> NDArray[Any]:
         return column.to_numpy(zero_copy_only=False)
     for row, value in enumerate(column.to_pylist()):
         if not is_number(value):
-            raise InvalidDataset(f"{cell(row)} is not a number (the column has type {kind})")
-    return np.array([np.nan if value in MISSING else float(value) for value in column.to_pylist()])
-
-
-def is_number(value: Any) -> bool:
-    """Whether a cell holds a number, or nothing."""
-    try:
-        float("nan" if value in MISSING else value)
-    except (TypeError, ValueError):
-        return False
-    return True
+            raise InvalidDataset(
+                f"{cell(row)} is not a number (the column has type {kind}); choose the label columns (--labels)"
+            )
+    return np.array([number_in(value) for value in column.to_pylist()])
 
 
 def index_name(labels: Sequence[str]) -> str:

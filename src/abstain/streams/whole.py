@@ -7,9 +7,9 @@ import numpy as np
 from scipy import sparse
 
 from abstain.errors import InvalidLabels
-from abstain.matrix import Axes, Table
+from abstain.matrix import Table
 from abstain.streams.batches import Batch
-from abstain.streams.repair import complain, find_bad
+from abstain.streams.repair import complain, describe, find_bad, find_entries
 from abstain.streams.scores import side_by_side
 from abstain.streams.sources import Sources
 
@@ -49,16 +49,10 @@ def read_whole(probabilities: Sources, truth: Sources | None = None) -> tuple[Ta
 def _require_truth(batch: Batch) -> None:
     matrix = batch.table.values
     values = matrix.data if sparse.issparse(matrix) else matrix
-    bad = np.nonzero((values != 0) & (values != 1))
-    if len(bad[0]) == 0:
-        return
-    if sparse.issparse(matrix):
-        at = int(bad[0][0])
-        i, j = int(np.searchsorted(matrix.indptr, at, side="right")) - 1, int(matrix.indices[at])
-    else:
-        i, j = int(bad[0][0]), int(bad[1][0])
-    label, shown = Axes(batch.table.label_names).label(j), batch.cell(i, j) or str(matrix[i, j])
-    raise InvalidLabels(f"{batch.row(i)}, {label} is {shown}; the truth is 0 or 1")
+    rows, columns, wrong = find_entries(matrix, (values != 0) & (values != 1))
+    if len(rows):
+        place = describe(batch, int(rows[0]), int(columns[0]), wrong[0])
+        raise InvalidLabels(f"{place}; the truth is 0 or 1")
 
 
 def _joined(batches: Sequence[Batch], sources: Sources) -> Table:
