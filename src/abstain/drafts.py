@@ -1,15 +1,17 @@
-"""Files that are there whole or not at all, and files that are never seen."""
+"""Files that are there whole or not at all, files that are never seen, and whether a file may be written at all."""
 
+import errno
 import os
 import tempfile
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from errno import EISDIR
 from pathlib import Path
 from typing import IO
 from uuid import uuid4
+
+from abstain.errors import InvalidDataset
 
 FORGOTTEN = 3600.0  # seconds after which a draft belongs to nobody
 
@@ -17,40 +19,64 @@ FORGOTTEN = 3600.0  # seconds after which a draft belongs to nobody
 @contextmanager
 def replacing(file: Path) -> Iterator[IO[bytes]]:
     """A new file beside the old one, which takes its place only if all went well and is on the disk."""
-    file = Path(os.path.realpath(file))  # a link stays one
-    remove_forgotten(file.parent)
-    draft = file.with_name(f".{file.name}.{uuid4().hex}.part")
+    place = Path(os.path.realpath(file))  # a link stays one
+    remove_forgotten(place.parent)
+    draft = place.with_name(f".{place.name}.{uuid4().hex}.part")
     try:
         with draft.open("xb") as target:
             yield target
             target.flush()
             os.fsync(target.fileno())
-        draft.replace(file)
+        draft.replace(place)
     except OSError as reason:
-        if reason.errno is not None and reason.filename is None:
-            reason.filename = str(file)
+        if reason.errno is not None and reason.filename in (None, str(draft)):
+            reason.filename, reason.filename2 = str(file), None
         raise
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # the file system may have become read-only
+            draft.unlink(missing_ok=True)
 
 
-def require_writable(file: Path) -> None:
-    """Raise `OSError`, which names the file, if it could not be written: before the work whose result it is to hold."""
-    if file.is_dir():
-        raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(file))
-    folder = Path(os.path.realpath(file)).parent
+def require_writable(file: Path, *, new_folders: bool = False) -> None:
+    """Raise an `OSError` that names this file if it could not be written, before any work is done for it.
+
+    With `new_folders`, folders of it that are missing are going to be made.
+    """
+    place = Path(os.path.realpath(file))
+    folder = place.parent
+    while new_folders and not folder.exists():
+        folder = folder.parent
     if not folder.is_dir():
-        missing = folder if file.parent.is_dir() else file.parent  # a link may lead there
+        missing = folder if Path(file).parent.is_dir() else Path(file).parent  # a link leads elsewhere
         raise FileNotFoundError(f"{file}: there is no folder {str(missing)!r}")
+    if place.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder; name a file in it", str(file))
     try:
-        tempfile.TemporaryFile(dir=folder).close()
+        tempfile.TemporaryFile(dir=folder).close()  # only the file system knows whether it can be done
     except OSError as reason:
-        raise OSError(reason.errno, reason.strerror, str(file)) from reason
+        raise type(reason)(reason.errno, f"cannot be written ({reason.strerror})", str(file)) from reason
+
+
+def is_same_place(one: Path, other: Path) -> bool:
+    """Whether two paths lead to the same file, through links too, whether or not it is there yet."""
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    return one.exists() and other.exists() and one.samefile(other)
+
+
+def require_apart(output: Path, inputs: Iterable[Path]) -> None:
+    """Raise `InvalidDataset` if an output would take the place of something that is read."""
+    if any(is_same_place(output, file) for file in inputs):
+        raise InvalidDataset(f"{output}: is an input; choose another output")
 
 
 def nameless_file(owner: object, folder: Path | None = None) -> IO[bytes]:
     """A file that nobody sees, for what its owner has no room for in memory; it vanishes with the owner."""
-    file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with its owner
+    try:
+        file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with its owner
+    except OSError as reason:
+        reason.filename = str(folder or tempfile.gettempdir())
+        raise
     weakref.finalize(owner, file.close)
     return file
 
