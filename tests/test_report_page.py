@@ -19,7 +19,7 @@ from abstain.metrics import (
     expected_generalized_loss,
     generalized_loss,
 )
-from abstain.reporting import report
+from abstain.reporting import Report, report
 from tests.browser import Watched, browser, open_page  # noqa: F401
 
 Open = Callable[..., Watched]
@@ -987,6 +987,12 @@ def test_a_notebook_shows_where_the_page_was_written(tmp_path: Path) -> None:
     assert "<b>" not in shown
     written.save(tmp_path / "again.html")
     assert (tmp_path / "again.html").read_bytes() == path.read_bytes() == written.html.encode()
+
+
+def test_a_notebook_does_not_keep_a_large_page() -> None:
+    shown = Report("x" * 11_000_000, "<b>", 20_000, 50)._repr_html_()
+    assert shown.startswith("<p>Report “&lt;b&gt;” of 20000 instances × 50 labels (11.0 MB): too large")
+    assert len(shown) < 1000
 
 
 def test_a_small_page_is_small() -> None:

@@ -9,6 +9,7 @@ from abstain.drafts import replacing
 from abstain.wording import plural
 
 HEIGHT = 800  # pixels of the frame in a notebook
+LARGEST_SHOWN = 10_000_000  # characters of a page that a notebook keeps: it would save them with every change
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,6 +42,11 @@ class Report:
         if self.path is not None:
             link = f'<a href="{escape(self.path.as_posix())}" target="_blank">{escape(str(self.path))}</a>'
             return f"<p>Report “{title}” of {self._size}: {link}</p>"
+        if len(self.html) > LARGEST_SHOWN:
+            return (
+                f"<p>Report “{title}” of {self._size}: too large to be kept in a notebook. Write it to a file with "
+                "<code>.save(path)</code>, or make it of fewer instances with <code>max_entries</code>.</p>"
+            )
         # Without allow-same-origin the page, which shows what is in the data, cannot reach the notebook.
         return (
             f'<iframe title="{title}" srcdoc="{escape(self.html)}" sandbox="allow-scripts allow-modals" '
