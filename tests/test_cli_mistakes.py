@@ -117,7 +117,54 @@ def test_a_column_of_text():
     assert said.endswith("choose those that do (--labels), or make it the ids (--id-column)")
     run("decide", "town.csv", "-o", "q.csv", "--labels", "a,b,c")
     frame.to_parquet("town.parquet")
-    assert refused("decide", "town.parquet", "-o", "q.csv").endswith("; choose the label columns (--labels)")
+    assert refused("decide", "town.parquet", "-o", "q.csv").endswith("; choose the columns of numbers (--labels)")
+
+
+def test_an_empty_column():
+    Path("trail.csv").write_text("id,a,b,\nr0,0.5,0.3,\nr1,0.5,0.2,\n")
+    said = refused("decide", "trail.csv", "-o", "q.csv")
+    assert said.startswith("trail.csv: line 2 (id 'r0'), column 2 (label '') is empty; a probability")
+    assert "choose those that do (--labels)" in said
+
+
+def test_a_long_table_that_is_not_recognised():
+    Path("long.csv").write_text("ticket,queue,score\nr0,a,0.5\nr0,b,0.3\nr1,a,0.2\n")
+    said = refused("decide", "long.csv", "-o", "q.csv")
+    options = "--label-column queue --value-column score"
+    assert said.endswith(f"; if it names the labels, the table is long ({options})")
+    run("decide", "long.csv", "-o", "q.csv", *options.split())
+    said = refused("decide", "long.csv", "-o", "q.csv", "--form", "long", "--label-column", "queue")
+    assert said == (
+        "long.csv: there is no column 'probability'; name it (--value-column): there are 'ticket', 'queue', 'score'"
+    )
+
+
+def test_cells_with_a_sign_for_per_cent():
+    Path("x.csv").write_text("id,a,b\nr0,97%,3%\nr1,5%,50%\n")
+    assert refused("decide", "x.csv", "-o", "q.csv").endswith("; per cent are written as shares: 97% is 0.97")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--labels", "a,b,a"], "p.csv: label 'a' is asked for twice"),
+        (["--id-column", "ID"], "p.csv: there is no column 'ID'; did you mean 'id'?"),
+    ],
+)
+def test_columns_that_are_asked_for(arguments, message):
+    assert refused("decide", "p.csv", "-o", "q.csv", *arguments) == message
+
+
+def test_decimal_commas():
+    Path("x.csv").write_text("id,a,b\nr0,0,5,0,3\n")
+    hint = "line 2 has 5 cells, expected 3; text with a comma needs quotes, numbers have a point"
+    assert refused("decide", "x.csv", "-o", "q.csv") == f"x.csv: {hint}"
+
+
+def test_a_price_that_is_no_number():
+    Path("prices.csv").write_text("label,cost\na,1\nb,cheap\nc,1\n")
+    said = refused("decide", "p.csv", "-o", "q.csv", "--penalty", "prices.csv")
+    assert said == "prices.csv: line 3, column 2: 'cheap' is not a number (the column has type string)"
 
 
 def test_a_name_with_a_comma():
@@ -146,6 +193,7 @@ def test_a_name_with_a_comma():
         (["budget", "p.csv", "--rate", "5%"], "5% is not a share, a number from 0 to 1; 5 % is 0.05"),
         (["budget", "p.csv", "--rate", "101"], "101 is not a share, a number from 0 to 1"),
         (["budget", "p.csv", "--rate", "nan"], "nan is not a share"),
+        (["budget", "p.csv", "--rate", "0,05"], "'0,05' is not a number; did you mean 0.05?"),
         (["budget", "p.csv", "--rate", "0_1"], "'0_1' is not a number"),
         (["decide", "p.csv", "--penalty", "0_1"], "'0_1' is not a penalty"),
         (["decide", "p.csv", "--penalty", "concave:٣"], "'concave:٣' is not a penalty"),

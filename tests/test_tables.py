@@ -307,7 +307,7 @@ def test_npz_that_is_no_table(tmp_path):
             read_table(file)
     with file.open("wb") as target:
         np.save(target, P)
-    with pytest.raises(InvalidDataset, match="is not an npz file, or not all of it"):
+    with pytest.raises(InvalidDataset, match=r"is not npz, but a NumPy array; call it \.npy"):
         read_table(file)
 
 

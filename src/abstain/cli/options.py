@@ -30,7 +30,9 @@ class Number(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number, or what is wrong with it."""
         if isinstance(value, str) and not is_number(value):
-            self.fail(f"{quoted(value)} is not a number", param, ctx)
+            with_point = value.replace(",", ".")
+            hint = f"; did you mean {with_point}?" if is_number(with_point) else ""
+            self.fail(f"{quoted(value)} is not a number{hint}", param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain.errors import InvalidDataset
-from abstain.formats.names import INDEX_NAMES, positions, require_different
+from abstain.errors import InvalidDataset, quoted
+from abstain.formats.names import INDEX_NAMES, positions
 from abstain.formats.numbers import is_number, number_in
 
 
@@ -49,7 +49,9 @@ def counted_index(schema: Any, index: str | None, n_rows: int | None) -> tuple[s
 
 def label_positions(names: Sequence[str], index_at: int | None, labels: Sequence[str] | None) -> list[int]:
     """Which columns hold labels: those asked for, or all but the names of the rows."""
-    require_different(labels or ())
+    if labels is not None and len(set(labels)) < len(labels):
+        twice = next(name for k, name in enumerate(labels) if name in labels[:k])
+        raise InvalidDataset(f"label {quoted(twice)} is asked for twice")
     taken = [j for j in range(len(names)) if j != index_at] if labels is None else positions(labels, names)
     if not taken:
         raise InvalidDataset("there are no columns of numbers")
@@ -91,9 +93,7 @@ def _numbers(column: Any, cell: Callable[[int], str]) -> NDArray[Any]:
         return column.to_numpy(zero_copy_only=False)
     for row, value in enumerate(column.to_pylist()):
         if not is_number(value):
-            raise InvalidDataset(
-                f"{cell(row)} is not a number (the column has type {kind}); choose the label columns (--labels)"
-            )
+            raise InvalidDataset(f"{cell(row)} is not a number (the column has type {kind})")
     return np.array([number_in(value) for value in column.to_pylist()])
 
 

@@ -38,7 +38,8 @@ def positions(wanted: Sequence[str], names: Sequence[str]) -> list[int]:
     at = {name: j for j, name in enumerate(names)}
     for name in wanted:
         if name not in at:
-            close = get_close_matches(str(name), names, n=1)
+            alike = {other.lower(): other for other in names}
+            close = [alike[other] for other in get_close_matches(str(name).lower(), alike, n=1)]
             more = f" and {len(names) - 8} more" if len(names) > 8 else ""
             there = f"; there are {', '.join(map(quoted, names[:8]))}{more}"
             hint = f"; did you mean {quoted(close[0])}?" if close else there

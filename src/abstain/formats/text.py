@@ -92,7 +92,8 @@ def require_cells(source: IO[bytes], n_cells: int, reason: Exception | None, fir
     for line, cells in records(source, first_line):
         if cells and len(cells) != n_cells:
             found = f"{len(cells)} cell{'' if len(cells) == 1 else 's'}"
-            raise InvalidDataset(f"line {line} has {found}, expected {n_cells}") from reason
+            hint = "; text with a comma needs quotes, numbers have a point" if len(cells) > n_cells else ""
+            raise InvalidDataset(f"line {line} has {found}, expected {n_cells}{hint}") from reason
 
 
 def rows_of(source: IO[bytes], n_cells: int, first_line: int = 1) -> Iterator[tuple[int, list[str]]]:

@@ -55,6 +55,12 @@ class LongPart(Part):
         self.reader, self.file = reader, reader.file
         names = reader.schema.names
         label, value = columns.long_names(names)
+        for name, given, option in ((label, columns.label, "label"), (value, columns.value, "value")):
+            if given is None and name not in names:
+                there = ", ".join(map(quoted, names[:8]))
+                raise InvalidDataset(
+                    f"there is no column {quoted(name)}; name it (--{option}-column): there are {there}"
+                )
         self._label_column = label
         self._label_at, self._value_at = positions([label, value], names)
         others = [j for j in range(len(names)) if j not in (self._label_at, self._value_at)]

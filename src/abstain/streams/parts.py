@@ -97,7 +97,10 @@ class WidePart(Part):
         columns = [*([] if self._id_at is None else [self._id_at]), *self._taken]
         for piece in self.reader.pieces(columns, self._taken):
             ids = self._ids(piece)
-            values = stack(piece.columns[-self.n_labels :], partial(self._misfit, piece))
+            try:
+                values = stack(piece.columns[-self.n_labels :], partial(self._misfit, piece))
+            except InvalidDataset as reason:
+                raise InvalidDataset(f"{reason}; choose the columns of numbers (--labels)") from reason
             quote = None if piece.quote is None else partial(self._quote, piece.quote)
             yield Batch(Table(values, self.label_names, ids), self.file.name, piece.first_row, rows_before, quote=quote)
 

@@ -45,7 +45,7 @@ def complain(batch: Batch) -> InvalidProbabilities:
     """The error that names the first bad value of a batch."""
     rows, columns, values = find_bad(batch)
     i, j = int(rows[0]), int(columns[0])
-    hint = _hint_at_column(batch, j) or hint_at_scale(values.astype(np.float64), rows, len(batch))
+    hint = _hint_at_column(batch, i, j) or hint_at_scale(values.astype(np.float64), rows, len(batch))
     return no_probability(describe(batch, i, j, values[0]), hint)
 
 
@@ -55,23 +55,29 @@ def describe(batch: Batch, i: int, j: int, value: Any) -> str:
     return f"{batch.row(i, j)}, {Axes(batch.table.label_names).label(j)} is {shown}"
 
 
-def _hint_at_column(batch: Batch, j: int) -> str:
-    """What a column of a wide table holds instead of probabilities: text, or the numbers of the rows."""
-    matrix = batch.table.values
+def _hint_at_column(batch: Batch, i: int, j: int) -> str:
+    """What a column of a wide table holds instead of probabilities: text, nothing, or the numbers of the rows."""
+    matrix, names = batch.table.values, batch.table.label_names
     if sparse.issparse(matrix):
         return ""
     column = matrix[:, j].astype(np.float64)
-    name = None if batch.table.label_names is None else batch.table.label_names[j]
-    if batch.quote is not None and 2 * np.count_nonzero(np.isinf(column)) > len(column):  # as text is read
-        return "if this column holds no label, choose those that do (--labels), or make it the ids (--id-column)"
-    if (
-        j == 0
-        and batch.ids is None
-        and len(column) > 1
-        and np.all((column % 1 == 0) & (np.diff(column, prepend=-1) > 0))
-    ):
-        return f"if this column numbers the rows, make it the ids (--id-column {name if name else j})"
+    if (batch.cell(i, j) or "").endswith("%'"):
+        return "per cent are written as shares: 97% is 0.97"
+    no_number = np.isnan(column) if np.isnan(column[i]) else np.isinf(column)  # as text is read
+    if batch.quote is not None and 2 * np.count_nonzero(no_number) > len(column):
+        hint = "if this column holds no label, choose those that do (--labels), or make it the ids (--id-column)"
+        if batch.ids is not None and names is not None and len(names) == 2:  # three columns, as long tables have
+            others = f"--label-column {names[j]} --value-column {names[1 - j]}"
+            return f"{hint}; if it names the labels, the table is long ({others})"
+        return hint
+    if j == 0 and batch.ids is None and _counts(column):
+        return f"if this column numbers the rows, make it the ids (--id-column {names[j] if names else j})"
     return ""
+
+
+def _counts(column: NDArray[np.float64]) -> bool:
+    """Whether a column holds whole numbers that increase."""
+    return len(column) > 1 and bool(np.all((column % 1 == 0) & (np.diff(column, prepend=-1) > 0)))
 
 
 def without_bad_rows(batch: Batch) -> Batch:
