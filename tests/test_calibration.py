@@ -187,6 +187,51 @@ def test_a_display_from_an_estimator():
     model = abstain.AbstainingClassifier(LogisticRegression()).fit(X, Y)
     display = ReliabilityDisplay.from_estimator(model, X, Y, n_bins=5)
     assert display.name == "AbstainingClassifier"
-    direct = reliability_curve(Y, model.predict_proba(X), n_bins=5)
+    direct = reliability_curve(Y, model.predict_proba(X), n_bins=5, strategy="uniform", min_count=10)
     np.testing.assert_allclose(display.pooled.predicted, direct.predicted)
     mpl.pyplot.close("all")
+
+
+def rare_labels(n=1500, m=103):
+    """Most probabilities far below 0.1, as those of labels with a prevalence of 1 % are; all of them honest."""
+    random = np.random.default_rng(0)
+    log_odds = random.normal(-6.5, 2.2, (n, m))
+    p = 1 / (1 + np.exp(-log_odds))
+    return (random.random((n, m)) < p).astype(int), p
+
+
+def test_the_display_shows_where_decisions_are_made_however_rare_the_labels_are():
+    y, p = rare_labels()
+    assert 0.005 < y.mean() < 0.02
+    display = ReliabilityDisplay.from_predictions(y, p)
+    decisive = (display.pooled.predicted > 0.1) & (display.pooled.predicted < 0.9)
+    assert decisive.sum() == 8
+    assert display.pooled.count.sum() == p.size
+    assert reliability_curve(y, p).predicted.max() < 0.1  # quantiles show nothing of it
+    for curve in display.labels:
+        assert curve.count.min() >= 10
+        assert curve.count.sum() == len(p)
+        assert np.all(np.diff(curve.predicted) > 0)
+
+
+def test_bins_with_few_entries_join_the_smaller_neighbour():
+    p = np.repeat([0.05, 0.15, 0.25, 0.45, 0.95], [9, 2, 4, 3, 1]).reshape(-1, 1)
+    y = np.zeros_like(p)
+
+    def counts(least):
+        return reliability_curve(y, p, strategy="uniform", min_count=least).count.tolist()
+
+    assert counts(1) == [9, 2, 4, 3, 1]
+    assert counts(2) == [9, 2, 4, 4]  # 0.95 joins 0.45
+    assert counts(3) == [9, 6, 4]  # 0.15 joins 0.25
+    assert counts(5) == [9, 10]
+    assert counts(10) == [19]
+    assert counts(1000) == [19]
+    last = reliability_curve(y, p, strategy="uniform", min_count=3).predicted[-1]
+    assert last == pytest.approx((3 * 0.45 + 0.95) / 4)
+
+
+def test_the_least_count_is_a_number():
+    for least in (0, 1.5, "10"):
+        with pytest.raises(ValueError, match=f"min_count is {least!r}; expected a whole number ≥ 1"):
+            reliability_curve([[1]], [[0.5]], min_count=least)

@@ -65,27 +65,57 @@ def piped(*arguments, data=b"", code=0):
 
 
 @pytest.mark.parametrize(
-    ("options", "loss", "penalty"),
+    ("options", "loss", "penalty", "words"),
     [
-        ([], "hamming", 0.1),
-        (["--penalty", "0.3"], "hamming", 0.3),
-        (["--loss", "f1", "--penalty", "concave:0.3"], "f1", abstain.Concave(0.3)),
-        (["--loss", "fbeta:2", "--penalty", "linear:0.05"], abstain.FMeasure(2), 0.05),
-        (["--loss", "hamming:missed=5,wrong=0.5"], abstain.Hamming(5, 0.5), 0.1),
-        (["--loss", "hamming:wrong=2"], abstain.Hamming(1, 2), 0.1),
-        (["--loss", "jaccard", "--penalty", "capped:0.02,1"], "jaccard", abstain.Capped(0.02, 1)),
-        (["--penalty", "capped:concave:0.2,2"], "hamming", abstain.Capped(abstain.Concave(0.2), 2)),
-        (["--loss", "SUBSET", "--penalty", "none"], "subset", None),
+        ([], "hamming", 0.1, "Hamming, a label left open costs 0.1"),
+        (["--penalty", "0.3"], "hamming", 0.3, "Hamming, a label left open costs 0.3"),
+        (
+            ["--loss", "f1", "--penalty", "concave:0.3"],
+            "f1",
+            abstain.Concave(0.3),
+            "FMeasure(beta=1, zero_division=1), penalty Concave(0.3)",
+        ),
+        (
+            ["--loss", "fbeta:2", "--penalty", "linear:0.05"],
+            abstain.FMeasure(2),
+            0.05,
+            "FMeasure(beta=2, zero_division=1), a label left open costs 0.05",
+        ),
+        (
+            ["--loss", "hamming:missed=5,wrong=0.5"],
+            abstain.Hamming(5, 0.5),
+            0.1,
+            "Hamming(false_negative=5, false_positive=0.5), a label left open costs 0.1",
+        ),
+        (
+            ["--loss", "hamming:wrong=2"],
+            abstain.Hamming(1, 2),
+            0.1,
+            "Hamming(false_positive=2), a label left open costs 0.1",
+        ),
+        (
+            ["--loss", "jaccard", "--penalty", "capped:0.02,1"],
+            "jaccard",
+            abstain.Capped(0.02, 1),
+            "Jaccard(zero_division=1), a label left open costs 0.02, at most 1 in a row",
+        ),
+        (
+            ["--penalty", "capped:concave:0.2,2"],
+            "hamming",
+            abstain.Capped(abstain.Concave(0.2), 2),
+            "Hamming, penalty Concave(0.2), at most 2 in a row",
+        ),
+        (["--loss", "SUBSET", "--penalty", "none"], "subset", None, "SubsetZeroOne, no label may be left open"),
     ],
 )
-def test_losses_and_penalties_by_name(options, loss, penalty):
+def test_losses_and_penalties_by_name(options, loss, penalty, words):
     result = run("decide", "p.parquet", "-o", "q.parquet", *options)
     expected = abstain.decide(Table(P, NAMES, IDS), loss, penalty)
     found = answers("q.parquet")
     np.testing.assert_array_equal(found.labels, expected.labels)
     assert (found.label_names, list(found.axes.index)) == (NAMES, IDS)
     share, mean = expected.abstained.mean(), expected.expected_loss.mean()
-    told = f"50 rows × 4 labels, {share:.2%} left open, expected loss {mean:.4g} per row: q.parquet\n"
+    told = f"50 rows × 4 labels, {share:.2%} left open, expected loss {mean:.4g} per row ({words}): q.parquet\n"
     assert result.output == told
 
 
@@ -159,7 +189,7 @@ def test_bad_values_are_counted(how, message):
     kept = read_table("q.parquet")
     assert ("r7" in list(kept.index)) == (how == "abstain")
     result = run("decide", "bad.parquet", "-o", "none.parquet", code=1)
-    bad = "bad.parquet: row 7 (id 'r7'), column 1 (label 'sea') is nan; a probability is a number from 0 to 1"
+    bad = "bad.parquet: row 7 (id 'r7'), column 1 (label 'sea') is empty or nan; a probability is a number from 0 to 1"
     assert result.output == f"Error: {bad} (--on-error skip or abstain goes on without it)\n"
     assert not Path("none.parquet").exists()
 
@@ -290,7 +320,7 @@ def test_evaluate_scores_as_the_metrics_do():
     assert found["error_capture_rate"] == pytest.approx(error_capture_rate(TRUTH, prediction, full))
     said = run(*asked).output.splitlines()
     assert len(said) == 4
-    assert said[2].startswith("generalised loss, Hamming() with Linear(0.3): ")
+    assert said[2].startswith("generalised loss (Hamming, a label left open costs 0.3): ")
     run("decide", "p.parquet", "-o", "ranks.parquet", "--loss", "rank", "--penalty", "0.2")
     found = json.loads(
         run("evaluate", "ranks.parquet", "truth.csv", "--loss", "rank", "--penalty", "0.2", "--json").output
@@ -354,7 +384,7 @@ def test_the_shell_completes(shell):
     [
         ("abstain ", ["budget", "decide", "evaluate"]),
         ("abstain decide --loss ", ["hamming", "jaccard"]),
-        ("abstain decide --penalty co", ["concave:"]),
+        ("abstain decide --penalty co", ["concave:0.3"]),
         ("abstain decide --on", ["--on-error"]),
     ],
 )
@@ -410,11 +440,11 @@ def test_exit_codes_are_documented():
         (["decide", "truth.csv", "p.csv", "-o", "q.csv"], 1, "has the id 'r0', as row 0 of truth.csv has"),
         (["budget", "p.csv"], 2, "what limits the reviews?"),
         (["budget", "p.csv", "--rate", "0.1", "--count", "3"], 2, "give --rate or --count, not both"),
-        (["budget", "p.csv", "--rate", "1.5"], 2, "1.5 is not in the range"),
+        (["budget", "p.csv", "--rate", "1.5"], 2, "1.5 is not a share, a number from 0 to 1; 1.5 % is 0.015"),
         (["budget", "p.csv", "--rate", "0.1", "--queue", "r.csv"], 2, "a queue belongs to answers"),
         (["budget", "p.csv", "--rate", "0.1", "-o", "out/"], 2, "a budget is spent over all inputs, into one file"),
         (["budget", "p.csv", "--rate", "0.1", "--loss", "f1", "--per-label", "3"], 1, "per_label"),
-        (["evaluate", "p.csv", "truth.csv"], 1, "p.csv: labels: row 0 (index 'r0'), column 0 (label 'sky') is 0.637"),
+        (["evaluate", "p.csv", "truth.csv"], 1, "p.csv: line 2 (id 'r0'), column 0 (label 'sky') is 0.637; a label"),
         (["evaluate", "-", "-"], 2, "standard input is one table, not two"),
         (["datasets", "convert", "p.csv"], 1, "p.csv"),
         (["completion", "tcsh"], 2, "'tcsh' is not one of"),

@@ -383,7 +383,7 @@ def test_too_few_and_too_many_rows(kind, with_ids, tmp_path):
     ("swapped", "message"),
     [
         ((3, 4), r"y\.csv: id 'r3' comes in another order than in .*q\.parquet"),
-        ((3, 150), r"y\.csv: row 4 \(id 'r4'\) is not in .*q\.parquet, or comes in another order there"),
+        ((3, 150), rf"y\.csv: line {2 + 4 * M} \(id 'r4'\) is not in .*q\.parquet, or comes in another order there"),
     ],
 )
 def test_long_tables_in_another_order(swapped, message, tmp_path):
@@ -399,7 +399,7 @@ def test_long_tables_in_another_order(swapped, message, tmp_path):
 def test_long_tables_with_rows_that_nobody_knows(at, tmp_path):
     write_table(Table(Y, NAMES, IDS), tmp_path / "q.parquet")
     write_long(np.ones((N, M), int), tmp_path / "y.csv", "relevant", [*IDS[:at], "new", *IDS[at + 1 :]])
-    message = rf"y\.csv: row {at} \(id 'new'\) is not in .*q\.parquet, or comes in another order there"
+    message = rf"y\.csv: line {2 + at * M} \(id 'new'\) is not in .*q\.parquet, or comes in another order there"
     with pytest.raises(InvalidLabels, match=message):
         score({"prediction": tmp_path / "q.parquet", "truth": tmp_path / "y.csv"})
 
@@ -427,8 +427,12 @@ def test_truth_that_is_not_0_or_1(form, value, tmp_path):
         columns = {"id": [IDS[i] for i in rows], "label": [NAMES[j] for j in labels], "relevant": wrong[rows, labels]}
         files["truth"] = tmp_path / "y.csv"
         pa_csv.write_csv(pa.table(columns), files["truth"])
-    where = r"row \d+ \(index 'r123'\), column 2 \(label 'label 2'\)"
-    with pytest.raises(InvalidLabels, match=rf"{files['truth']}.*{where} is {value:g}\S*; the truth is 0 or 1"):
+    place, shown = "row 123", "empty or nan" if np.isnan(value) else float(value)
+    if form == "long":
+        at = np.flatnonzero((rows == 123) & (labels == 2))[0]
+        place, shown = f"line {2 + at}", f"{value:g}"
+    where = rf"{place} \(id 'r123'\), column 2 \(label 'label 2'\)"
+    with pytest.raises(InvalidLabels, match=rf"^{files['truth']}: {where} is {shown}; the truth is 0 or 1$"):
         score(files)
 
 
@@ -438,8 +442,8 @@ def test_answers_that_are_none(value, tmp_path):
     answers[123, 2] = value
     write_table(Table(answers, NAMES, IDS), tmp_path / "q.parquet")
     write_table(Table(Y, NAMES, IDS), tmp_path / "y.parquet")
-    where = rf"row \d+ \(index 'r123'\), column 2 \(label 'label 2'\) is {float(value)}; a label is 1, 0 or −1"
-    with pytest.raises(InvalidLabels, match=rf"q\.parquet.*{where}"):
+    where = rf"row 123 \(id 'r123'\), column 2 \(label 'label 2'\) is {float(value)}; a label is 1, 0 or −1"
+    with pytest.raises(InvalidLabels, match=rf"q\.parquet: {where}"):
         score({"prediction": tmp_path / "q.parquet", "truth": tmp_path / "y.parquet"})
     with pytest.raises(InvalidLabels, match=r"q\.parquet.* expected 0, 1, 2 … once each, and −1 for the others"):
         score({"prediction": tmp_path / "q.parquet", "truth": tmp_path / "y.parquet"}, "rank")
@@ -535,5 +539,30 @@ def test_text_is_no_answer(form, tmp_path):
     long = "id,label,answer\nr0,label 0,1\nr1,label 0,oops\n"
     (tmp_path / "q.csv").write_text(wide if form == "wide" else long)
     write_table(Table(Y[:2, :2], NAMES[:2], IDS[:2]), tmp_path / "y.parquet")
-    with pytest.raises((InvalidLabels, InvalidDataset), match=r"q\.csv.*(oops|'r1'|line 3)"):
+    where = r"q\.csv: line 3 \(id 'r1'\), column 0 \(label 'label 0'\)"
+    with pytest.raises(InvalidLabels, match=rf"{where} is 'oops'; a label is 1, 0 or −1"):
         score({"prediction": tmp_path / "q.csv", "truth": tmp_path / "y.parquet"})
+
+
+@pytest.mark.parametrize("cell", ["yes", "", "0_1", "٣", " ", "1 0"])
+@pytest.mark.parametrize("form", ["wide", "long"])
+def test_truth_is_quoted_as_the_file_writes_it(form, cell, tmp_path):
+    wide = f"id,label 0,label 1\nr0,1,0\nr1,{cell},1\n"
+    long = f"id,label,relevant\nr0,label 0,1\nr1,label 1,1\nr1,label 0,{cell}\n"
+    (tmp_path / "y.csv").write_text(wide if form == "wide" else long)
+    write_table(Table(Y[:2, :2], NAMES[:2], IDS[:2]), tmp_path / "q.parquet")
+    where = rf"y\.csv: line {3 if form == 'wide' else 4} \(id 'r1'\), column 0 \(label 'label 0'\)"
+    shown = f"'{cell}'" if cell.strip() else "empty"
+    with pytest.raises(InvalidLabels, match=rf"{where} is {shown}; the truth is 0 or 1"):
+        score({"prediction": tmp_path / "q.parquet", "truth": tmp_path / "y.csv"})
+
+
+def test_answers_are_no_rankings(tmp_path):
+    many = np.zeros((3, 103), np.int8)
+    for name in ("q", "y"):
+        write_table(Table(many), tmp_path / f"{name}.csv")
+    with pytest.raises(
+        InvalidLabels, match=r"q\.csv: positions: row 0 is \[0.*….*; these are answers, not pos"
+    ) as reason:
+        score({"prediction": tmp_path / "q.csv", "truth": tmp_path / "y.csv"}, "rank")
+    assert len(str(reason.value)) < 300 + len(str(tmp_path))

@@ -106,5 +106,5 @@ def test_threads_do_not_matter(loss, m, monkeypatch):
 
 def test_repr():
     assert repr(abstain.risk_profile([[0.5, 0.5]], "f1")) == (
-        "RiskProfile of 1 instances × 2 labels for FMeasure(beta=1, zero_division=1)"
+        "RiskProfile of 1 instance × 2 labels for FMeasure(beta=1, zero_division=1)"
     )

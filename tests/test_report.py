@@ -6,6 +6,7 @@ import subprocess
 import sys
 from html import unescape
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,7 +75,7 @@ SETTINGS = """async ([loss, cases, prices]) => {
 def without_view(page: str) -> str:
     """A report that only decides: the scripts of the engine, which come first, and neither plotly nor the view."""
     head, *scripts = page.split("<script>")
-    quick = re.sub(r'<script type="text/plain" id="plotly">.*?</script>', "", head, flags=re.DOTALL)
+    quick = re.sub(r'<script type="text/plain" id="data-plotly">.*?</script>', "", head, flags=re.DOTALL)
     return "<script>".join([quick, *scripts[: len(ENGINE)]])
 
 
@@ -86,7 +87,7 @@ def opened(request, browser, tmp_path_factory):  # noqa: F811
     p[::3] = np.round(p[::3] * 20) / 20  # many ties, between labels and between answers
     y = random_truth(p)
     path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(without_view(report(p, y, losses=ALL)), encoding="utf-8")
+    path.write_text(without_view(str(report(p, y, losses=ALL))), encoding="utf-8")
     page = browser.new_page()
     page.goto(path.as_uri())
     yield p, y, page
@@ -179,7 +180,7 @@ def problems(browser, tmp_path_factory):  # noqa: F811
     pages = []
     for y in (None, random_truth(p)):
         path = tmp_path_factory.mktemp("report") / "report.html"
-        path.write_text(without_view(report(p, y, losses=ALL)), encoding="utf-8")
+        path.write_text(without_view(str(report(p, y, losses=ALL))), encoding="utf-8")
         pages.append(browser.new_page())
         pages[-1].goto(path.as_uri())
     yield p, *pages
@@ -376,7 +377,7 @@ DATASET = """async () => {
     ids=["float64", "float32", "float16", "few", "edges", "sparse", "certain"],
 )
 def test_probabilities_travel_exactly(open_page, tmp_path, values):  # noqa: F811
-    (tmp_path / "report.html").write_text(without_view(report(values, losses=["hamming"])), encoding="utf-8")
+    (tmp_path / "report.html").write_text(without_view(str(report(values, losses=["hamming"]))), encoding="utf-8")
     data = open_page(tmp_path / "report.html").page.evaluate(DATASET)
     dense = values.toarray() if sparse.issparse(values) else values
     np.testing.assert_array_equal(data["probability"], dense.astype(np.float64))
@@ -393,7 +394,7 @@ def test_what_the_page_knows(open_page, tmp_path):  # noqa: F811
         Table(p, names, ids), Table(y, names, ids), title="Beaches & more", texts=said, images=grey, review=0.4,
         false_negative=12, losses=["f1", "hamming", "f1"], max_entries=200,
     )  # fmt: skip
-    (tmp_path / "report.html").write_text(without_view(page), encoding="utf-8")
+    (tmp_path / "report.html").write_text(without_view(page.html), encoding="utf-8")
     watched = open_page(tmp_path / "report.html")
     data = watched.page.evaluate(DATASET)
     rows = sample_rows(90, 4, 200, 0)
@@ -471,7 +472,7 @@ def test_hostile_words_stay_words(open_page, tmp_path):  # noqa: F811
 
 @pytest.mark.parametrize("title", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_titles(title):
-    page = report([[0.5]], losses=["hamming"], title=title)
+    page = report([[0.5]], losses=["hamming"], title=title).html
     written = re.search(r"<title>(.*?)</title>", page, flags=re.DOTALL)[1]
     assert not {"<", ">", '"'} & set(written)
     assert unescape(written) == title.replace("\ud83d", "?")
@@ -480,7 +481,7 @@ def test_hostile_titles(title):
 
 def test_a_script_that_is_not_ours_is_refused(open_page, tmp_path):  # noqa: F811
     path = tmp_path / "report.html"
-    page = without_view(report([[0.9, 0.4]], losses=["hamming"]))
+    page = without_view(str(report([[0.9, 0.4]], losses=["hamming"])))
     path.write_text(
         page + "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>", encoding="utf-8"
     )
@@ -490,9 +491,9 @@ def test_a_script_that_is_not_ours_is_refused(open_page, tmp_path):  # noqa: F81
 
 
 def test_nothing_is_fetched_from_anywhere():
-    page = report([[0.9, 0.4]], losses=["hamming"])
+    page = report([[0.9, 0.4]], losses=["hamming"]).html
     # Plotly's own code names places that it is never asked to go to.
-    markup = re.sub(r'id="plotly">.*?</script>', "", page, flags=re.DOTALL)
+    markup = re.sub(r'id="data-plotly">.*?</script>', "", page, flags=re.DOTALL)
     assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//|@import|url\(""", markup)
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
@@ -621,6 +622,9 @@ def test_what_was_there_stays_if_writing_fails(tmp_path, monkeypatch):
 # --- the command line -------------------------------------------------------------------------------------------------
 
 
+LONG = "id,label,probability\na,sky,0.97\na,sea,0.55\nb,sky,0.3\nb,sea,0.04\nc,sky,0.5\nc,sea,0.9\n"
+
+
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -630,6 +634,10 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "short.csv").write_text("id,sky,sea\na,1,0\nb,0,0\n")
     (tmp_path / "two.csv").write_text("id,sky,sea\na,1,0\nb,0,2\nc,0,1\n")
     (tmp_path / "rows.csv").write_text("id,sky,sea\na,1,0\nb,0,0\nd,0,1\n")
+    (tmp_path / "yes.csv").write_text("id,sky,sea\na,yes,no\nb,no,no\nc,no,yes\n")
+    (tmp_path / "river.csv").write_text("id,sky,river\na,1,0\nb,0,0\nc,0,1\n")
+    (tmp_path / "empty.csv").write_text("id,sky,sea\n")
+    (tmp_path / "long.csv").write_text(LONG)
     (tmp_path / "above.csv").write_text("id,sky,sea\na,1.97,0.55\n")
     (tmp_path / "word.csv").write_text("id,sky,sea\na,0.97,maybe\n")
     (tmp_path / "notes.csv").write_text('id,text,more\na,"a beach, at noon",1\nb,a street,2\nc,,3\n')
@@ -677,6 +685,72 @@ def test_the_command_draws_a_sample(files):
     assert "3 instances × 2 labels (1 row drawn at random), " in one.output
 
 
+def page_of(*arguments: str, **options: object) -> str:
+    """What the command writes."""
+    result = CliRunner().invoke(main, ["report", *arguments, "-o", "report.html"], **options)
+    assert result.exit_code == 0, result.output
+    return Path("report.html").read_text(encoding="utf-8")
+
+
+def test_the_command_reads_whatever_decide_reads(files):
+    p, y = abstain.read_table("p.csv"), abstain.read_table("y.csv")
+    expected = page_of("p.csv", "--truth", "y.csv")
+    assert expected == str(report(p, y))
+    for name in ("p.parquet", "p.arrow", "p.npz", "p.csv.gz"):
+        abstain.write_table(p, name)
+        assert page_of(name, "--truth", "y.csv") == expected, name
+    (files / "parts").mkdir()
+    for i in range(3):
+        abstain.write_table(abstain.Table(p.values[[i]], p.label_names, p.index[[i]]), f"parts/{i}.csv")
+    assert page_of("parts", "--truth", "y.csv") == expected
+    assert page_of("parts/0.csv", "parts/1.csv", "parts/2.csv", "--truth", "y.csv") == expected
+    assert page_of("-", "--truth", "y.csv", input=(files / "p.csv").read_text()) == expected
+    (files / "p.tab").write_bytes((files / "p.csv").read_bytes())
+    assert page_of("p.tab", "--format", "csv", "--truth", "y.csv") == expected
+
+
+def test_the_command_reads_long_tables(files):
+    expected = page_of("p.csv", "--truth", "y.csv")
+    assert page_of("long.csv", "--truth", "y.csv") == expected
+    assert page_of("-", "--form", "long", "--truth", "y.csv", input=LONG) == expected
+    (files / "truth.csv").write_text("id,label,relevant\na,sky,1\nc,sea,1\n")  # nothing is relevant in row b
+    assert page_of("p.csv", "--truth", "truth.csv") == expected
+    assert page_of("long.csv", "--truth", "truth.csv") == expected
+
+
+def test_the_command_matches_labels_by_name(files):
+    (files / "y2.csv").write_text("id,sea,sky\na,0,1\nb,0,0\nc,1,0\n")
+    assert page_of("p.csv", "--truth", "y2.csv") == page_of("p.csv", "--truth", "y.csv")
+
+
+def test_the_command_takes_the_labels_and_the_names_of_rows_it_is_told(files):
+    (files / "t.csv").write_text("nr,sky,sea,wood\n7,0.97,0.55,0.1\n8,0.3,0.04,0.2\n")
+    (files / "ty.csv").write_text("nr,sky,sea,wood\n7,1,0,0\n8,0,0,1\n")
+    (files / "words.csv").write_text("nr,text\n7,one\n9,two\n")
+    page = page_of("t.csv", "--truth", "ty.csv", "--id-column", "nr", "--labels", "wood,sky")
+    table = abstain.Table([[0.1, 0.97], [0.2, 0.3]], ["wood", "sky"], [7, 8])
+    assert page == str(report(table, [[0, 1], [1, 0]]))
+    result = CliRunner().invoke(main, ["report", "t.csv", "--id-column", "nr", "--texts", "words.csv"])
+    assert result.output == "Error: words.csv: has other rows: row 1 is '9', expected '8'\n"
+
+
+def test_standard_input_is_one_table(files):
+    result = CliRunner().invoke(main, ["report", "-", "--truth", "-"])
+    assert result.exit_code == 2
+    assert "standard input is one table, not two" in result.output
+
+
+@pytest.mark.skipif(not Path("/sys/kernel").exists(), reason="/sys is where even root cannot write")
+def test_a_place_that_cannot_be_written_is_found_out_before_the_work(files):
+    result = CliRunner().invoke(main, ["report", "word.csv", "-o", "/sys/report.html"])
+    assert result.exit_code == 1
+    assert re.fullmatch(r"Error: /sys/report\.html: [^/]+\n", result.output)
+    with pytest.raises(OSError, match=r"'/sys/report\.html'"):
+        report([[2.0]], path="/sys/report.html")
+    demo = CliRunner().invoke(main, ["demo", "-o", "/sys/figure.png"])
+    assert re.fullmatch(r"Error: /sys/figure\.png: [^/]+\n", demo.output)
+
+
 def test_texts_of_a_parquet_column(files):
     import pyarrow as pa
     from pyarrow import parquet
@@ -693,12 +767,16 @@ def test_texts_of_a_parquet_column(files):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["p.csv", "--truth", "swapped.csv"], "swapped.csv: y_true has the same labels in another order: column 0"),
-        (["p.csv", "--truth", "short.csv"], "short.csv: y_true has shape (2, 2); the probabilities have (3, 2)"),
-        (["p.csv", "--truth", "two.csv"], "two.csv: y_true: row 1 (index 'b'), column 1 (label 'sea') is 2"),
-        (["p.csv", "--truth", "rows.csv"], "rows.csv: y_true has other rows: row 2 is 'd', expected 'c'"),
-        (["above.csv"], "above.csv: probabilities: row 0 (index 'a'), column 0 (label 'sky') is 1.97"),
-        (["word.csv"], "word.csv: line 2, column 3: 'maybe' is not a number"),
+        (["p.csv", "--truth", "short.csv"], "p.csv: line 4 (id 'c') is not in short.csv, or comes in another order"),
+        (["short.csv", "--truth", "y.csv"], "short.csv has only 2 rows; y.csv: line 4 (id 'c') is one more"),
+        (["p.csv", "--truth", "two.csv"], "two.csv: line 3 (id 'b'), column 1 (label 'sea') is 2; the truth is 0 or 1"),
+        (["p.csv", "--truth", "yes.csv"], "yes.csv: line 2 (id 'a'), column 0 (label 'sky') is 'yes'; the truth"),
+        (["p.csv", "--truth", "long.csv"], "long.csv: line 2 (id 'a'), column 0 (label 'sky') is 0.97; the truth"),
+        (["p.csv", "--truth", "rows.csv"], "p.csv: line 4 (id 'c') stands beside rows.csv: line 4 (id 'd'): the rows"),
+        (["p.csv", "--truth", "river.csv"], "river.csv: there is no column 'sea'"),
+        (["above.csv"], "above.csv: line 2 (id 'a'), column 0 (label 'sky') is 1.97; a probability"),
+        (["word.csv"], "word.csv: line 2 (id 'a'), column 1 (label 'sea') is 'maybe'; a probability"),
+        (["empty.csv"], "empty.csv: there are no rows, so there is nothing to report"),
         (["p.csv", "--losses", "hamming,f2"], "losses: 'f2' is none that a report knows"),
         (["p.csv", "--texts", "other.csv"], "other.csv: has other rows: row 2 is 'd', expected 'c'"),
         (["p.csv", "--texts", "short.csv", "--text-column", "sky"], "short.csv: there are 2 texts for 3 rows"),
@@ -718,7 +796,7 @@ def test_mistakes_are_explained_in_a_line(files, arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere.csv"], "File 'nowhere.csv' does not exist."),
+        (["nowhere.csv"], "Path 'nowhere.csv' does not exist."),
         (["p.csv", "-o", "report.docx"], "'report.docx' does not end in .html"),
         (["p.csv", "-o", "nowhere/report.html"], "there is no folder 'nowhere'"),
         (["p.csv", "--review", "-1"], "'--review': -1.0 is not in the range x>=0"),

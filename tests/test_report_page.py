@@ -2,6 +2,7 @@
 
 # ruff: noqa: F811 – fixtures are imported, and arguments
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from abstain.metrics import (
     expected_generalized_loss,
     generalized_loss,
 )
-from abstain.reporting import report
+from abstain.reporting import Report, report
 from tests.browser import Watched, browser, open_page  # noqa: F401
 
 Open = Callable[..., Watched]
@@ -796,8 +797,8 @@ def test_the_summary_is_announced_once_it_has_come_to_rest(shared: Any) -> None:
 
 def test_copies_the_code(shared: Any) -> None:
     page = shared("plain")
-    page.click("#copy")
-    wait_for(page, "document.querySelector('#copy').textContent === 'Copied'")
+    page.click("#copy-code")
+    wait_for(page, "document.querySelector('#copy-code').textContent === 'Copied'")
     assert page.evaluate("navigator.clipboard.readText()") == page.text_content("#code")
 
 
@@ -806,3 +807,194 @@ def test_a_sample_is_called_one(shared: Any) -> None:
     assert (
         page.text_content("#size").replace("\xa0", " ").startswith("100 instances × 7 labels, drawn at random from 240")
     )
+
+
+@pytest.mark.parametrize(
+    ("entry", "cost"), [("0,2", 0.2), ("0.2", 0.2), (",2", 0.2), (" 0,125 ", 0.125), ("1,5", 1.5), ("2e-1", 0.2)]
+)
+def test_a_comma_is_a_decimal_point(entry: str, cost: float, shared: Any) -> None:
+    page = shared("priced", "cost=0.25")
+    for field in ("cost-field", "price-missed"):
+        page.focus(f"#{field}")
+        page.keyboard.press("Control+A")
+        page.keyboard.type(entry)
+        page.keyboard.press("Tab")
+        settle(page)
+        assert value(page, field) == cost
+    assert page.evaluate("document.querySelectorAll('[aria-invalid=true]').length") == 0
+
+
+@pytest.mark.parametrize("entry", ["1,000", "1 000", "abc", "0,2,3", "0x10", "Infinity"])
+def test_what_may_mean_two_numbers_or_none_is_refused(entry: str, shared: Any) -> None:
+    page = shared("priced", "cost=0.25")
+    page.focus("#cost-field")
+    page.keyboard.press("Control+A")
+    page.keyboard.type(entry)
+    settle(page)
+    assert page.text_content("#cost-mistake").startswith("Cost of asking: expected a number from 0 to")
+    page.keyboard.press("Tab")
+    settle(page)
+    assert page.text_content("#cost-mistake").endswith("such as 0.2; it stays as it was.")
+    assert value(page, "cost-field") == 0.25
+
+
+def test_a_search_that_finds_no_label_says_so_in_the_table(shared: Any) -> None:
+    page = shared("plain")
+    assert page.locator("#label-none").is_hidden()
+    page.fill("#label-search", " Zebra<b> ")
+    assert page.inner_text("#label-scroll").endswith("No label contains “Zebra<b>”.")
+    assert page.locator("#label-rows tr").count() == 0
+    page.fill("#label-search", "")
+    assert page.locator("#label-none").is_hidden()
+
+
+def test_a_page_that_is_printed_at_once_is_whole(browser: Any, reports: Any) -> None:
+    """What waits for a timer is drawn when it is printed: here no timer ever ends."""
+    page = browser.new_page(viewport={"width": 1000, "height": 400}, color_scheme="dark")
+    page.add_init_script("window.setTimeout = () => 0;")
+    page.goto(reports("plain").as_uri())
+    page.wait_for_selector("html[data-ready]", state="attached")
+    wait_for(page, "Plots.isUnpacked()")
+    assert page.locator(".chart .main-svg").count() == 0
+    assert page.locator("#label-rows tr").count() == 0
+    page.evaluate("addEventListener('beforeprint', () => { window.printed = true; })")
+    page.pdf()
+    assert page.evaluate("window.printed")
+    for chart in ("cost-curve", "coverage-curve", "reliability-chart"):
+        assert page.locator(f"#{chart} .main-svg").count() > 0, chart
+        assert page.locator(f"#{chart} path.js-line").count() > 0, chart
+    assert page.locator("#label-rows tr").count() == M
+    assert page.locator("#instances .instance").count() == 20
+    page.close()
+
+
+def test_charts_are_printed_in_light_colours(browser: Any, reports: Any) -> None:
+    page = browser.new_page(color_scheme="dark")
+    page.goto(reports("plain").as_uri())
+    page.wait_for_selector("html[data-curves]", state="attached")
+    settle(page)
+    colour = "document.querySelector('#coverage-curve path.js-line').style.stroke"
+    dark = page.evaluate(colour)
+    page.evaluate(f"addEventListener('afterprint', () => {{ window.printed = {colour}; }})")
+    page.pdf()
+    assert luminance(page.evaluate("window.printed")) < 0.5 * luminance(dark)
+    page.close()
+
+
+LONG_NAMES = ["CCAT.C31.C3110", "performing_arts/theatre_and_dance", "a-b-c", "Donaudampfschifffahrtsgesellschaft" * 3]
+
+
+def test_long_names_are_broken_where_they_have_a_joint(open_page: Open, tmp_path: Path) -> None:
+    p, truth = example(12, len(LONG_NAMES))
+    path = tmp_path / "report.html"
+    report(abstain.Table(p, LONG_NAMES, [f"2024-03-{i:012d}" for i in range(12)]), truth, path=path)
+    for width in (1400, 400):
+        page = ready(open_page(path, viewport={"width": width, "height": 900}), curves=True)
+        assert page.locator("#label-rows .name").all_text_contents() == LONG_NAMES
+        broken = page.evaluate("""() => {
+            const broken = [];
+            for (const name of document.querySelectorAll("#label-rows .name, .chip .name, .instance h3")) {
+                for (const node of name.childNodes) {
+                    const range = new Range();
+                    range.selectNode(node);
+                    if (range.getClientRects().length > 1) broken.push(node.textContent);
+                }
+            }
+            return broken;
+        }""")
+        assert set(broken) <= {LONG_NAMES[3]}  # there is no joint in it
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_commands_give_the_same_decisions(shared: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    from click.testing import CliRunner
+
+    from abstain.cli import main
+
+    p, truth = example()
+    named(p).to_parquet(tmp_path / "probabilities.parquet")
+    named(truth).to_parquet(tmp_path / "labels.parquet")
+    monkeypatch.chdir(tmp_path)
+    for kind, fragment in (
+        ("plain", "loss=f1&penalty=concave&share=0.2"),
+        ("plain", "loss=rank&cost=0.3"),
+        ("priced", "share=0.1"),
+    ):
+        page = shared(kind, fragment)
+        printed = []
+        for line in page.text_content("#command").replace("\\\n", "").splitlines():
+            program, *arguments = line.split()
+            assert program == "abstain"
+            result = CliRunner().invoke(main, [*arguments, "--json"])
+            assert result.exit_code == 0, result.output
+            printed.append(json.loads(result.output))
+        decided, scored = printed
+        assert figure(page, "share") == pytest.approx(100 * decided["abstention_rate"], abs=0.051)
+        assert figure(page, "expected") == pytest.approx(scored["expected_loss"], rel=6e-3)
+        assert figure(page, "realised") == pytest.approx(scored["generalized_loss"], rel=6e-3)
+        assert len((tmp_path / "review.csv").read_text().splitlines()) == 1 + decided["left_open"]
+    assert "evaluate" not in shared("blind").text_content("#command")
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+def test_code_is_not_cut_off(width: int, reports: Any, open_page: Open) -> None:
+    page = ready(open_page(reports("priced"), viewport={"width": width, "height": 900}))
+    for code in ("code", "command"):
+        assert page.evaluate(f"{code}.scrollWidth <= {code}.clientWidth"), code
+
+
+def test_the_settings_can_be_read_to_their_end(reports: Any, open_page: Open) -> None:
+    page = ready(open_page(reports("priced"), viewport={"width": 1400, "height": 700}), curves=True)
+    page.click("#cheapest")
+    settle(page)
+    assert page.text_content("#cheapest-note").startswith("This is the cheapest setting")
+    page.evaluate("scrollTo(0, 1200)")
+    wait_for(page, "scrollY === 1200")
+    box = page.locator("#cheapest-note").bounding_box()
+    assert 0 < box["y"] < box["y"] + box["height"] <= 700
+    assert page.evaluate("settings.scrollHeight === settings.clientHeight")  # nothing in it is cut off
+
+
+def test_a_notebook_shows_the_page(open_page: Open, tmp_path: Path) -> None:
+    p, truth = example()
+    shown = report(named(p), truth, title='"quoted" & <b>', losses=("hamming",))
+    assert str(shown) == shown.html
+    assert repr(shown).startswith("Report '\"quoted\" & <b>' of 240 instances × 7 labels (")
+    (tmp_path / "notebook.html").write_text(f"<!doctype html><h1>before</h1>{shown._repr_html_()}", encoding="utf-8")
+    watched = open_page(tmp_path / "notebook.html", viewport={"width": 1200, "height": 900})
+    frame = watched.page.frames[1]
+    frame.wait_for_selector("html[data-curves]", state="attached")
+    assert frame.text_content("h1") == '"quoted" & <b>'
+    assert frame.locator("#cost-curve .main-svg").count() > 0
+    before = frame.text_content("#headline")
+    frame.fill("#share-field", "20")
+    wait_for(frame, f"document.querySelector('#headline').textContent !== {json.dumps(before)}")
+    frame.focus("#skip")
+    watched.page.keyboard.press("Enter")
+    watched.page.wait_for_timeout(400)  # longer than the page waits before it writes its address
+    assert frame.evaluate("document.activeElement.id") == "settings"
+    assert watched.page.text_content("h1") == "before"
+    assert frame.url == "about:srcdoc"
+    watched.require_quiet()
+
+
+def test_a_notebook_shows_where_the_page_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "a <b> & c.html"
+    written = report([[0.9, 0.4]], path=path)
+    assert repr(written).endswith(f"written to {str(path)!r}")
+    shown = written._repr_html_()
+    assert len(shown) < 1000
+    assert "a &lt;b&gt; &amp; c.html" in shown
+    assert "<b>" not in shown
+    written.save(tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_bytes() == path.read_bytes() == written.html.encode()
+
+
+def test_a_notebook_does_not_keep_a_large_page() -> None:
+    shown = Report("x" * 11_000_000, "<b>", 20_000, 50)._repr_html_()
+    assert shown.startswith("<p>Report “&lt;b&gt;” of 20000 instances × 50 labels (11.0 MB): too large")
+    assert len(shown) < 1000
+
+
+def test_a_small_page_is_small() -> None:
+    assert len(report([[0.9, 0.4]]).html) < 2.5e6

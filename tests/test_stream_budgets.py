@@ -385,6 +385,8 @@ def with_a_bad_value(folder, form):
     bad = table_of(form).copy()
     bad[203, M - 1] = 1.5
     place = "line 15" if form == ".csv" else "row 13"
+    if form == "long.csv":  # a line for each stored probability
+        place = f"line {1 + np.count_nonzero(bad[190:204])}"
     file = folder / f"2.{form.split('.')[-1]}"
     label = rf"column {M - 1} \(label 'label {M - 1}'\)"
     name = rf"{re.escape(str(file))}: {place} \(id 'r203'\), {label} is 1\.5; a probability is a number from 0 to 1"

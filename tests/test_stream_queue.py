@@ -364,7 +364,7 @@ def test_an_older_queue_stays_if_the_new_one_fails(spilled, tmp_path):
     bad = P.copy()
     bad[N - 1, 0] = np.nan
     write_table(Table(bad, NAMES, TEXTS), tmp_path / "p.parquet")
-    with pytest.raises(InvalidProbabilities, match="is nan"):
+    with pytest.raises(InvalidProbabilities, match="is empty or nan"):
         decide_files(tmp_path / "p.parquet", tmp_path / "out.csv", job(), queue=tmp_path / "queue.csv")
     assert ((tmp_path / "out.csv").read_bytes(), (tmp_path / "queue.csv").read_bytes()) == before
     decide_files(tmp_path / "p.parquet", tmp_path / "out.csv", job(on_error="skip"), queue=tmp_path / "queue.csv")

@@ -417,7 +417,7 @@ def test_no_two_rows_have_the_same_id(run, whole_numbers, form, tmp_path, monkey
 def test_hashes_tell_ids_apart(monkeypatch):
     monkeypatch.setattr(identity, "RUN", 1000)
     texts = [f"{i}" * (i % 4) + "\0" * (i % 7) for i in range(20_000)] + ["é", "e", "\U0001f600", "1", "01", "1 "]
-    texts = list(dict.fromkeys(texts))
+    texts = list(dict.fromkeys(filter(None, texts)))
     kinds = [
         pa.array(texts),
         pa.array(texts, pa.large_string()),
@@ -447,17 +447,51 @@ def test_hashes_tell_ids_apart(monkeypatch):
                     watch.finish()
 
 
-def test_row_without_an_id(tmp_path):
-    pq.write_table(pa.table({"id": ["a", None], "x": [0.1, 0.2]}), tmp_path / "p.parquet")
-    with pytest.raises(InvalidDataset, match=r"p\.parquet: row 1 has no id"):
+@pytest.mark.parametrize("empty", [None, ""])
+def test_row_without_an_id(empty, tmp_path):
+    pq.write_table(pa.table({"id": ["a", empty], "x": [0.1, 0.2]}), tmp_path / "p.parquet")
+    with pytest.raises(InvalidDataset, match=r"p\.parquet: row 1 has no id; every row needs one"):
         decide_files(tmp_path / "p.parquet", tmp_path / "out.parquet", job())
+
+
+@pytest.mark.parametrize("text", ["id,x\n\na,0.1\n,0.2\n", 'id,x\r\n"a\r\nb",0.1\r\n"",0.2\r\n', ",x\na,0.1\n\n,0.2\n"])
+def test_line_without_an_id(text, tmp_path):
+    (tmp_path / "p.csv").write_text(text, newline="")
+    with pytest.raises(InvalidDataset, match=r"p\.csv: line 4 has no id; every row needs one"):
+        decide_files(tmp_path / "p.csv", tmp_path / "out.parquet", job())
+
+
+@pytest.mark.parametrize(("row", "column"), [(",x,0.5", "id"), ("b,,0.5", "label")])
+@pytest.mark.parametrize("kind", [".csv", ".parquet"])
+def test_long_row_without_an_instance_or_a_label(kind, row, column, tmp_path):
+    (tmp_path / "p.csv").write_text(f"id,label,probability\na,x,0.5\na,y,0.5\n{row}\n")
+    if kind == ".parquet":
+        pq.write_table(pa_csv.read_csv(tmp_path / "p.csv"), tmp_path / "p.parquet")
+    place = "line 4" if kind == ".csv" else "row 2"
+    message = rf"p\{kind}: {place} has nothing in column '{column}'; every row needs an instance and a label"
+    with pytest.raises(InvalidDataset, match=message):
+        decide_files(tmp_path / f"p{kind}", tmp_path / "out.csv", job(labels=("x", "y")))
+
+
+@pytest.mark.parametrize("chunk", [40, 64, 1 << 20])
+def test_lines_of_long_tables_are_counted_over_many_chunks(chunk, tmp_path, monkeypatch):
+    """The rows of an instance may begin in one chunk of the text, and end some chunks later."""
+    monkeypatch.setattr(readers, "TEXT_CHUNK", chunk)
+    rows = [(name, f"label {j}", 0.5) for i, name in enumerate("abcdefgh") for j in range(1 + 3 * i)]
+    for bad in range(0, len(rows), 7):
+        lines = [f"{name},{label},{'oops' if k == bad else p}" for k, (name, label, p) in enumerate(rows)]
+        (tmp_path / "p.csv").write_text("\n".join(["id,label,probability", *lines]))
+        name, label, _ = rows[bad]
+        message = rf"p\.csv: line {bad + 2} \(id '{name}'\), column \d+ \(label '{label}'\) is 'oops'; a probability"
+        with pytest.raises(InvalidProbabilities, match=message):
+            list(map(job().decide_batch, open_sources(tmp_path / "p.csv").batches()))
 
 
 def test_what_is_wrong_with_a_long_table(tmp_path):
     path = tmp_path / "p.csv"
     for text, message in [
         ("id,label,probability\na,x,0.5\na,x,0.25\n", "id 'a' lists label 'x' twice"),
-        ("id,label,probability\na,x,oops\n", r"row 0 \(id 'a'\), column 0 \(label 'x'\) is inf"),
+        ("id,label,probability\na,x,oops\n", r"line 2 \(id 'a'\), column 0 \(label 'x'\) is 'oops'"),
         ("id,label,probability\n", "there is no label"),
         ("label,probability\nx,0.5\n", "there is no column beside 'label' and 'probability'"),
     ]:

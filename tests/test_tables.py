@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,6 +18,7 @@ from scipy import sparse
 import abstain
 from abstain import metrics, tables
 from abstain.errors import InvalidDataset
+from abstain.streams import Job, open_sources
 from abstain.tables import Table, read_table, write_table
 from tests.cases import random_probabilities
 
@@ -304,7 +307,7 @@ def test_npz_that_is_no_table(tmp_path):
             read_table(file)
     with file.open("wb") as target:
         np.save(target, P)
-    with pytest.raises(InvalidDataset, match="is not an npz file, or not all of it"):
+    with pytest.raises(InvalidDataset, match=r"is not npz, but a NumPy array; call it \.npy"):
         read_table(file)
 
 
@@ -374,3 +377,39 @@ def test_names_of_digits(tmp_path):
     assert list(read_table(tmp_path / "t.parquet").index) == ["10", "11"]
     write_table(Table(np.eye(2), None, [2**70, 1]), tmp_path / "t.parquet")
     assert list(read_table(tmp_path / "t.parquet").index) == [str(2**70), "1"]
+
+
+# --- which texts are numbers ------------------------------------------------------------------------------------------
+
+NUMBERS = {"0.5": 0.5, " .5": 0.5, "1.": 1.0, "+1": 1.0, "5E-1": 0.5, "0e5": 0.0}
+NO_NUMBERS = ["0_1", "1_0.5", "٣", "１", "0.٣", "0x1", "1e", "\xa01", "1,0", "½", "yes"]
+EMPTY = ["", "NA", "#N/A", "n/a", "nan", "NaN", "null", "-1.#IND"]
+
+
+@pytest.mark.parametrize("other", ["0.25", "oops"])
+@pytest.mark.parametrize("cell", NO_NUMBERS)
+def test_only_plain_decimals_are_numbers(cell, other, tmp_path):
+    """Whether Arrow reads the column at once, or it is read as text since another cell is none."""
+    (tmp_path / "p.csv").write_text(f'id,x,y\na,0.5,0.5\nb,"{cell}",{other}\n')
+    with pytest.raises(InvalidDataset, match=rf"p\.csv: line 3, column 2: {re.escape(repr(cell))} is not a number"):
+        read_table(tmp_path / "p.csv")
+    (batch,) = open_sources(tmp_path / "p.csv").batches()
+    with pytest.raises(abstain.InvalidProbabilities, match=rf"line 3 .* is {re.escape(repr(cell))}; a probability"):
+        Job("hamming", 0.1).decide_batch(batch)
+
+
+@pytest.mark.parametrize("other", ["0.25", "oops"])
+@pytest.mark.parametrize("cell", [*NUMBERS, *EMPTY])
+def test_numbers_and_empty_cells_do_not_depend_on_other_cells(cell, other, tmp_path):
+    (tmp_path / "p.csv").write_text(f'id,x,y\na,0.5,0.5\nb,"{cell}",{other}\n')
+    expected = NUMBERS.get(cell, np.nan)
+    assert read_table(tmp_path / "p.csv", labels=["x"]).values[1, 0] == pytest.approx(expected, nan_ok=True, abs=0)
+    (batch,) = open_sources(tmp_path / "p.csv").batches()
+    assert batch.table.values[1, 0] == pytest.approx(expected, nan_ok=True, abs=0)
+
+
+def test_digits_of_other_scripts_are_no_numbers_in_a_text_column_of_parquet(tmp_path):
+    for cell in NO_NUMBERS:
+        pq.write_table(pa.table({"id": ["a", "b"], "x": ["0.5", cell]}), tmp_path / "p.parquet")
+        with pytest.raises(InvalidDataset, match=rf"row 1, column 2: {re.escape(repr(cell))} is not a number"):
+            read_table(tmp_path / "p.parquet")

@@ -1,8 +1,32 @@
-"""One error for each kind of mistake, so that callers can tell them apart."""
+"""One error for each kind of mistake, so that callers can tell them apart, and how they quote what is wrong."""
+
+LONGEST_QUOTE = 80  # characters of a name or a value that an error shows
+
+
+def quoted(value: object) -> str:
+    """How an error shows a name or a value: as Python writes it, without its middle if it is long.
+
+    Examples
+    --------
+    >>> from abstain.errors import quoted
+    >>> quoted("sea")
+    "'sea'"
+    >>> quoted("a" * 5000)
+    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'"
+    """
+    text = repr(value)
+    if len(text) <= LONGEST_QUOTE:
+        return text
+    half = (LONGEST_QUOTE - 1) // 2
+    return f"{text[:half]}…{text[-(LONGEST_QUOTE - 1 - half) :]}"
 
 
 class InvalidProbabilities(ValueError):
     """The probabilities are not an n × m table of numbers in [0, 1]."""
+
+
+class NoProbabilities(InvalidProbabilities):
+    """It is not one value that is wrong: percentages, logits, numbers of rows or text were taken for probabilities."""
 
 
 class InvalidLabels(ValueError):

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain.errors import InvalidLabels
+from abstain.errors import InvalidLabels, quoted
 from abstain.extras import optional
 from abstain.frames import is_frame, open_frame
+from abstain.wording import plural
 
 Matrix: TypeAlias = Any  # an n × m NDArray or sparse.csr_array; `sparse.issparse` tells
 
@@ -36,18 +37,18 @@ class Axes:
     def row(self, i: int) -> str:
         """How an error message names row i."""
         number = f"row {self.first_row + i}" + (f" of {self.within}" if self.within else "")
-        return number if self.index is None else f"{number} (index {self.index[i]!r})"
+        return number if self.index is None else f"{number} (index {quoted(self.index[i])})"
 
     def label(self, j: int) -> str:
         """How an error message names column j."""
-        return f"column {j}" if self.label_names is None else f"column {j} (label {self.label_names[j]!r})"
+        return f"column {j}" if self.label_names is None else f"column {j} (label {quoted(self.label_names[j])})"
 
     def names(self, n_labels: int, given: Iterable[Hashable] | None = None) -> list[Hashable]:
         """Names for the labels: those given, those that came with the table, or numbers."""
         if given is None:
             return list(range(n_labels) if self.label_names is None else self.label_names)
         if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-            raise InvalidLabels(f"label_names is {given!r}; expected one name for each of {n_labels} labels")
+            raise InvalidLabels(f"label_names is {quoted(given)}; expected one name for each of {n_labels} labels")
         names = list(given)
         if len(names) != n_labels:
             raise InvalidLabels(f"label_names has {len(names)} names for {n_labels} labels")
@@ -60,7 +61,7 @@ class Axes:
             return
         j = next(j for j in range(len(ours)) if names[j] != ours[j])
         hint = "the same labels in another order" if set(names) == set(ours) else "other labels"
-        raise InvalidLabels(f"{what} has {hint}: column {j} is {names[j]!r}, expected {ours[j]!r}")
+        raise InvalidLabels(f"{what} has {hint}: column {j} is {quoted(names[j])}, expected {quoted(ours[j])}")
 
     def require_same(self, other: "Axes", what: str) -> None:
         """Raise `InvalidLabels` if two tables name their labels or their rows differently."""
@@ -70,7 +71,7 @@ class Axes:
         differs = np.flatnonzero(np.asarray(self.index != other.index))
         i = int(differs[0]) if len(differs) else 0
         hint = "the same rows in another order" if set(self.index) == set(other.index) else "other rows"
-        raise InvalidLabels(f"{what} has {hint}: row {i} is {other.index[i]!r}, expected {self.index[i]!r}")
+        raise InvalidLabels(f"{what} has {hint}: row {i} is {quoted(other.index[i])}, expected {quoted(self.index[i])}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,7 +136,7 @@ class Table:
     def __repr__(self) -> str:
         n, m = self.shape
         kind = f"{'sparse ' if sparse.issparse(self.values) else ''}{self.values.dtype}"
-        size = f"Table of {n} row{'' if n == 1 else 's'} × {m} label{'' if m == 1 else 's'} ({kind})"
+        size = f"Table of {plural(n, 'row')} × {plural(m, 'label')} ({kind})"
         labels = "" if self.label_names is None else f": {_some(self.label_names)}"
         rows = "" if self.index is None or n == 0 else f"; rows {_some(self.index)}"
         return size + labels + rows

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.answers import EXPECTED, Answers, AnswerSource, locate_records, read_records
-from abstain.errors import InvalidLabels
+from abstain.errors import InvalidLabels, quoted
 from abstain.extras import optional
 from abstain.frames import is_frame, make_frame, open_frame
 from abstain.kernels import packing
@@ -408,8 +408,9 @@ class PartialRanking(_Partial):
         wrong = (np.sort(np.where(matrix == ABSTAIN, m, matrix), axis=1) != wanted).any(axis=1)
         if wrong.any():
             i = int(np.argmax(wrong))
+            found = quoted(matrix[i].tolist())
             raise InvalidLabels(
-                f"positions: {axes.row(i)} is {matrix[i].tolist()}; expected 0, 1, 2 … once each, and −1 for the others"
+                f"positions: {axes.row(i)} is {found}; expected 0, 1, 2 … once each, and −1 for the others"
             )
 
     def _corner(self, n_rows: int, n_labels: int) -> NDArray[Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain.errors import InvalidProbabilities
+from abstain.errors import InvalidProbabilities, NoProbabilities
 from abstain.kernels import checking, packing
 from abstain.kernels.quadrature import reaches
 from abstain.matrix import Matrix, dense, read_matrix
@@ -166,9 +166,9 @@ class Probabilities:
         slack = rounding_slack(self.matrix.dtype)
         if checking.all_inside(values.ravel(), -slack, 1.0 + slack):
             return np.clip(values, 0.0, 1.0)
-        raise InvalidProbabilities(self._complaint(slack))
+        raise self._complaint(slack)
 
-    def _complaint(self, slack: float) -> str:
+    def _complaint(self, slack: float) -> InvalidProbabilities:
         """What is wrong with the first value that is, row by row: blocks are not always in this order."""
         pieces: Iterable[Stretch | Block] = self.stretches() if self.is_sparse else self.blocks(1 << 18)
         for piece in pieces:
@@ -179,11 +179,41 @@ class Probabilities:
                 break
         at = int(bad[0])
         if isinstance(piece, Stretch):
-            (i,), (j,) = piece.places(bad[:1])
+            rows, columns = piece.places(bad)
         else:
-            i, j = piece.rows.start + at // self.n_labels, at % self.n_labels
-        where = f"{self.axes.row(int(i if self._numbers is None else self._numbers[i]))}, {self.axes.label(int(j))}"
-        return f"probabilities: {where} is {values[at]}; a probability is a number from 0 to 1"
+            rows, columns = piece.rows.start + bad // self.n_labels, bad % self.n_labels
+        i, j = int(rows[0] if self._numbers is None else self._numbers[rows[0]]), int(columns[0])
+        return no_probability(
+            f"probabilities: {self.axes.row(i)}, {self.axes.label(j)} is {values[at]}",
+            hint_at_scale(values[bad], rows, piece.rows.stop - piece.rows.start),
+        )
+
+
+def no_probability(what: str, hint: str) -> InvalidProbabilities:
+    """The error that says that something is no probability; with a hint, that it is not just this one."""
+    said = f"{what}; a probability is a number from 0 to 1"
+    return NoProbabilities(f"{said}; {hint}") if hint else InvalidProbabilities(said)
+
+
+def hint_at_scale(values: NDArray[Any], rows: NDArray[Any], n_rows: int) -> str:
+    """What the numbers outside [0, 1] and the rows they are in look like; nothing if just some of the rows are wrong.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from abstain.probabilities import hint_at_scale
+    >>> hint_at_scale(np.array([97.0, 12.0]), np.array([0, 1]), 2)
+    'are these per cent? divide them by 100'
+    >>> hint_at_scale(np.array([2.3, -4.1]), np.array([0, 1]), 2)
+    'are these logits or log-odds? apply the sigmoid 1/(1+exp(−x))'
+    """
+    finite = np.isfinite(values)
+    values = values[finite]
+    if 2 * len(np.unique(rows[finite])) <= n_rows or np.all(values == -1):  # −1 marks what is missing
+        return ""
+    if values.min() < 0:
+        return "are these logits or log-odds? apply the sigmoid 1/(1+exp(−x))"
+    return "are these per cent? divide them by 100" if 1.5 <= values.max() <= 100 else ""
 
 
 def rounding_slack(dtype: np.dtype[Any]) -> float:

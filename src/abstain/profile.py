@@ -18,6 +18,7 @@ from abstain.penalties import Linear, PenaltyLike, as_penalty
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.probabilities import Block, Probabilities
 from abstain.threads import for_each
+from abstain.wording import plural
 
 
 class CostPath:
@@ -52,7 +53,7 @@ class CostPath:
         return len(self.indptr) - 1
 
     def __repr__(self) -> str:
-        return f"CostPath of {len(self)} instances: {len(self.flat_costs) - len(self)} break points"
+        return f"CostPath of {plural(len(self), 'instance')}: {plural(len(self.flat_costs) - len(self), 'break point')}"
 
     def costs(self, i: int) -> NDArray[np.float64]:
         """0, then the costs at which instance i abstains on fewer labels."""
@@ -138,7 +139,7 @@ class RiskProfile:
 
     def __repr__(self) -> str:
         n, m = self._probabilities.n_rows, self._probabilities.n_labels
-        return f"RiskProfile of {n} instances × {m} labels for {self.loss!r}"
+        return f"RiskProfile of {plural(n, 'instance')} × {plural(m, 'label')} for {self.loss!r}"
 
     @property
     def values(self) -> Any:

@@ -13,10 +13,12 @@ from abstain.answers import Answers, AnswerSource, read_answer
 from abstain.chunks import is_chunked
 from abstain.errors import InvalidLabels, InvalidLoss, InvalidProbabilities
 from abstain.frames import make_frame
+from abstain.html import table
 from abstain.losses import LossLike, as_loss
 from abstain.matrix import Axes
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
 from abstain.probabilities import Probabilities
+from abstain.wording import plural
 
 SHOWN = 8
 
@@ -104,10 +106,21 @@ class ReviewQueue(AnswerSource):
             label if names is None else np.array([names[j] for j in label], dtype=object),
         )
 
-    def __repr__(self) -> str:
-        lines = [
-            f"ReviewQueue of {len(self)} label{'' if len(self) == 1 else 's'}, saving {self.saves.sum():.4g} in all"
+    def _summary(self) -> str:
+        return f"ReviewQueue of {plural(len(self), 'label')}, saving {self.saves.sum():.4g} in all"
+
+    def _repr_html_(self) -> str:
+        names = zip(*self._names(SHOWN), strict=True)
+        numbers = zip(self.probability[:SHOWN], self.saves[:SHOWN], strict=True)
+        rows = [
+            (str(row), str(label), f"{p:.4g}", f"{saves:.4g}")
+            for (row, label), (p, saves) in zip(names, numbers, strict=True)
         ]
+        more = f"… {len(self) - SHOWN} more" if len(self) > SHOWN else ""
+        return table(self._summary(), ["id", "label", "probability", "saves"], rows, more)
+
+    def __repr__(self) -> str:
+        lines = [self._summary()]
         rows, labels = self._names(SHOWN)
         for row, label, p, saves in zip(rows, labels, self.probability, self.saves, strict=False):
             lines.append(f"  row {row}, label {label}: p = {p:.4g}, saves {saves:.4g}")

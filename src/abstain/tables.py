@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain.drafts import replacing
-from abstain.errors import InvalidDataset
+from abstain.drafts import replacing, require_writable
+from abstain.errors import InvalidDataset, quoted
 from abstain.formats import FORMATS, counts, kind_of, require_different, said_of
+from abstain.formats.contents import N_BYTES, require_content
 from abstain.matrix import Matrix, Table, read_matrix
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
 
@@ -72,8 +73,11 @@ def read_table(path: str | os.PathLike[str], *, index: str | None = None, labels
     file = Path(path)
     read = FORMATS[kind_of(file)][0]
     if not file.is_file():
-        raise InvalidDataset(f"{file}: there is no such file")
+        found = "is a folder" if file.is_dir() else "can be read only once; save it as a file"
+        raise InvalidDataset(f"{file}: {found if file.exists() else 'there is no such file'}")
     with said_of(file):
+        with file.open("rb") as source:
+            require_content(source.read(N_BYTES), kind_of(file))
         values, names, rows = read(file, index, None if labels is None else list(labels))
     matrix, _ = read_matrix(values, str(file), InvalidDataset)
     return Table(matrix, None if names is None else tuple(names), rows)
@@ -102,10 +106,11 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     ...     read_table(Path(folder) / "p.npz")
     Table of 1000 rows × 50 labels (sparse float64)
     """
+    if isinstance(table, str | os.PathLike):
+        raise TypeError(f"write_table(table, path): the table comes first, but that is the path {quoted(str(table))}")
     file = Path(path)
     write = FORMATS[kind_of(file)][1]
-    if not file.parent.is_dir():
-        raise FileNotFoundError(f"{file}: there is no folder {str(file.parent)!r}")
+    require_writable(file)
     if isinstance(table, PartialPrediction | PartialRanking):
         codes, axes = table.codes, table.axes
         if sparse.issparse(codes) and isinstance(table, PartialRanking):
@@ -150,5 +155,5 @@ def _row_names(index: Any, file: Path) -> NDArray[Any] | None:
 def _text(name: Hashable, file: Path) -> str:
     text = str(name)
     if "\0" in text or text != text.encode(errors="ignore").decode():  # a lone surrogate has no bytes
-        raise InvalidDataset(f"{file}: the name {text!r} cannot be written as text")
+        raise InvalidDataset(f"{file}: the name {quoted(text)} cannot be written as text")
     return text

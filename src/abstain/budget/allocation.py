@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from abstain.budget.limits import Limits
 from abstain.decision import decide
+from abstain.html import table
 from abstain.losses import Loss
 from abstain.penalties import BoundPenalty, Capped, Linear, Penalty, PerLabel
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.probabilities import Probabilities
+from abstain.wording import plural
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,12 +150,29 @@ class Allocation:
 
     def __repr__(self) -> str:
         n, m = self.prediction.shape
-        allowed = "" if self.budget is None else f" of {self.budget}"
         share = f"{self.count / (n * m):.1%}" if n else "nothing"
         paid = f"expected {'bill' if self.bill.reviews else 'loss'} {self.bill.total:.4g}"
         gap = "" if self.gap == 0 else f", at most {self.gap:.3g} from the optimum"
-        reviews = f"{self.count}{allowed} reviews ({share} of {n} instances × {m} labels)"
+        made = (
+            plural(self.count, "review") if self.budget is None else f"{self.count} of {plural(self.budget, 'review')}"
+        )
+        reviews = f"{made} ({share} of {plural(n, 'instance')} × {plural(m, 'label')})"
         return f"Allocation: {reviews} {self.price.in_words()}, {paid}{gap}"
+
+    def _repr_html_(self) -> str:
+        n, m = self.prediction.shape
+        by_label = "" if self.price.label_costs is None else ", and for each label besides"
+        rows = [
+            ("instances × labels", f"{n} × {m}"),
+            ("reviews", str(self.count)),
+            ("reviews allowed", "no limit" if self.budget is None else str(self.budget)),
+            ("price of a review", f"{self.price.cost:.4g}{by_label}"),
+            ("expected cost of errors", f"{self.bill.errors:.4g}"),
+            ("cost of reviews", f"{self.bill.reviews:.4g}"),
+            ("in all", f"{self.bill.total:.4g}"),
+            ("from the optimum", f"at most {self.gap:.3g}" if self.gap else "0"),
+        ]
+        return table("Allocation", ["", ""], rows)
 
 
 def allocated(

@@ -7,7 +7,7 @@ claim too little can make up for each other in a pooled figure.
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -73,6 +73,7 @@ def reliability_curve(
     *,
     n_bins: int = 10,
     strategy: Strategy = "quantile",
+    min_count: int = 1,
     average: Literal["pooled"] | None = "pooled",
 ) -> ReliabilityCurve | list[ReliabilityCurve]:
     """Mean probability and share of relevant labels, bin by bin.
@@ -85,7 +86,11 @@ def reliability_curve(
     n_bins : int, default=10
         The most bins there can be. Equal probabilities stay together, and empty bins are left out.
     strategy : {"quantile", "uniform"}
-        Bins with about as many entries each, or bins of equal width.
+        Bins with about as many entries each, or bins of equal width. Where most probabilities are small, as those of
+        rare labels are, quantiles lie close together near 0, and only bins of equal width show the range in which
+        decisions are made.
+    min_count : int, default=1
+        The fewest entries of a bin: one with fewer joins the smaller of its neighbours.
     average : "pooled" or None
         One curve for all entries, or one for each label.
 
@@ -100,12 +105,15 @@ def reliability_curve(
         raise ValueError(f"strategy is {strategy!r}; expected 'quantile' or 'uniform'")
     if not isinstance(n_bins, int | np.integer) or n_bins < 1:
         raise ValueError(f"n_bins is {n_bins!r}; expected a whole number ≥ 1")
+    if not isinstance(min_count, int | np.integer) or min_count < 1:
+        raise ValueError(f"min_count is {min_count!r}; expected a whole number ≥ 1")
     table = _Entries(y_true, probabilities)
+    curve = partial(_curve, n_bins=n_bins, strategy=strategy, min_count=min_count)
     if average == "pooled":
-        return _curve(table.pooled, n_bins, strategy, None)
+        return curve(table.pooled, label=None)
     if average is not None:
         raise ValueError(f"average is {average!r}; a curve is 'pooled' or None (one for each label)")
-    return [_curve(label, n_bins, strategy, name) for name, label in zip(table.names, table.labels(), strict=True)]
+    return [curve(sample, label=name) for name, sample in zip(table.names, table.labels(), strict=True)]
 
 
 def calibration_error(
@@ -124,7 +132,9 @@ def calibration_error(
     Parameters
     ----------
     y_true, probabilities, n_bins, strategy
-        As for `reliability_curve`.
+        As for `reliability_curve`. The default, bins with about as many entries each, is not what
+        `ReliabilityDisplay` and `abstain.report` draw: a picture needs bins where decisions are made, a mean needs
+        bins where the entries are.
     average : {"pooled", "macro"} or None
         Of all entries together, the mean over the labels, or each label's.
 
@@ -248,7 +258,7 @@ def _sparse_sample(p: tuple[NDArray[Any], NDArray[Any]], y: tuple[NDArray[Any], 
     return _Sample(np.clip(values[0], 0.0, 1.0)[kept], values[1][kept], count[kept])
 
 
-def _curve(sample: _Sample, n_bins: int, strategy: str, label: Hashable | None) -> ReliabilityCurve:
+def _curve(sample: _Sample, *, n_bins: int, strategy: str, min_count: int, label: Hashable | None) -> ReliabilityCurve:
     if strategy == "uniform":
         bins = np.searchsorted(np.linspace(0, 1, n_bins + 1)[1:-1], sample.p)
     else:
@@ -256,11 +266,24 @@ def _curve(sample: _Sample, n_bins: int, strategy: str, label: Hashable | None) 
         mass = np.bincount(which, sample.count, len(values))
         middle = (np.cumsum(mass) - mass / 2) / mass.sum()
         bins = np.floor(middle * n_bins).astype(np.intp)[which]
-    count = np.bincount(bins, sample.count, n_bins)
-    used = count > 0
-    predicted = np.bincount(bins, sample.count * sample.p, n_bins)[used] / count[used]
-    observed = np.bincount(bins, sample.count * sample.y, n_bins)[used] / count[used]
-    return ReliabilityCurve(predicted, observed, count[used].astype(np.intp), label)
+    bins = _joined(np.bincount(bins, sample.count, n_bins), min_count)[bins]
+    count = np.bincount(bins, sample.count)
+    predicted = np.bincount(bins, sample.count * sample.p) / count
+    observed = np.bincount(bins, sample.count * sample.y) / count
+    return ReliabilityCurve(predicted, observed, count.astype(np.intp), label)
+
+
+def _joined(count: NDArray[Any], min_count: int) -> NDArray[np.intp]:
+    """For each bin the one it becomes part of, 0, 1, …: none is empty, and each has the least count if all have it."""
+    first = np.flatnonzero(count).tolist()  # the first bin of each group of neighbours
+    sizes = count[first].tolist()
+    while len(sizes) > 1 and min(sizes) < min_count:
+        k = sizes.index(min(sizes))
+        left = k > 0 and (k + 1 == len(sizes) or sizes[k - 1] <= sizes[k + 1])
+        k -= left
+        sizes[k : k + 2] = [sizes[k] + sizes[k + 1]]
+        del first[k + 1]
+    return np.maximum(np.searchsorted(first, np.arange(len(count)), side="right") - 1, 0)
 
 
 def _brier(sample: _Sample) -> float:

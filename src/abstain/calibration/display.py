@@ -53,13 +53,19 @@ class ReliabilityDisplay:
         probabilities: Any,
         *,
         n_bins: int = 10,
-        strategy: Strategy = "quantile",
+        strategy: Strategy = "uniform",
+        min_count: int = 10,
         name: str | None = None,
         ax: Any = None,
     ) -> Self:
-        """Compute the curves and draw them. Parameters as for `reliability_curve`; `ax` as for `plot`."""
-        pooled = reliability_curve(y_true, probabilities, n_bins=n_bins, strategy=strategy)
-        labels = reliability_curve(y_true, probabilities, n_bins=n_bins, strategy=strategy, average=None)
+        """Compute the curves and draw them. Parameters as for `reliability_curve`; `ax` as for `plot`.
+
+        Bins are of equal width, so that the range in which decisions are made can be seen, however rare the labels
+        are; where there are few entries, bins are wider.
+        """
+        options: Any = {"n_bins": n_bins, "strategy": strategy, "min_count": min_count}
+        pooled = reliability_curve(y_true, probabilities, **options)
+        labels = reliability_curve(y_true, probabilities, **options, average=None)
         assert isinstance(pooled, ReliabilityCurve)
         assert isinstance(labels, list)
         return cls(pooled, labels, name).plot(ax)

@@ -1,7 +1,6 @@
 """``abstain budget``."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,13 @@ import click
 from abstain.cli import options
 from abstain.cli.decide import is_folder
 from abstain.cli.voice import Voice, plural, voiced
+from abstain.errors import InvalidDataset
 from abstain.losses import Loss
 
 
 @click.command(short_help="Spend a budget of reviews where they save most.")
 @options.inputs
-@click.option("--rate", type=click.FloatRange(0, 1), help="The share of all labels that can be reviewed.")
+@click.option("--rate", type=options.share, help="The share of all labels that can be reviewed.")
 @click.option("--count", type=click.IntRange(0), help="The number of labels that can be reviewed.")
 @click.option("--per-instance", type=click.IntRange(0), help="How many labels of a row can be reviewed at most.")
 @click.option(
@@ -51,6 +51,8 @@ def budget(
     id_column: str | None,
     labels: tuple[str, ...] | None,
     form: Any,
+    label_column: str | None,
+    value_column: str | None,
     format_: str | None,
     voice: Voice,
 ) -> None:
@@ -77,10 +79,20 @@ def budget(
     if output is not None and is_folder(output):
         raise click.BadParameter("a budget is spent over all inputs, into one file", param_hint="--output")
     if output == "-":
-        voice = replace(voice, aside=True)
+        voice.step_aside()
+    options.require_unread([output, queue], per_label, review)
     from abstain.streams import budget_files, open_sources
 
-    sources = open_sources(inputs, form=form, id_column=id_column, labels=labels, format=format_, passes=2)
+    sources = open_sources(
+        inputs,
+        form=form,
+        id_column=id_column,
+        label_column=label_column,
+        value_column=value_column,
+        labels=labels,
+        format=format_,
+        passes=2,
+    )
     names, m = sources.label_names, sources.n_labels
     with voice.progress("budget") as progress:
         found = budget_files(
@@ -101,8 +113,11 @@ def budget(
     besides = "" if by_label is None else ", and for each label besides what --json shows"
     if found.price.max_abstained is not None:
         besides += f", with at most {plural(found.price.max_abstained, 'review')} of a row"
+    if found.n_rows == 0 and output is None:
+        raise InvalidDataset(f"{', '.join(sources.files)}: there are no rows, and so no price of a review")
     voice.say(f"{found.count}{allowed} reviews of {size}")
-    voice.say(f"price of a review: {found.price.cost:.6g}{besides}")
+    if found.n_rows:
+        voice.say(f"price of a review: {found.price.cost:.6g}{besides}")
     total = f"{found.bill.total:.6g} = {found.bill.errors:.6g} for errors + {found.bill.reviews:.6g} for reviews"
     voice.say(f"expected bill: {total if found.bill.reviews else f'{found.bill.errors:.6g} for errors'}")
     if found.gap:
@@ -115,10 +130,11 @@ def budget(
         labels=m,
         budget=found.budget,
         reviews=found.count,
-        price=found.price.cost,
+        price=found.price.cost if found.n_rows else None,
         price_by_label=None if by_label is None else dict(zip(names or range(m), by_label, strict=True)),
         bill={"total": found.bill.total, "errors": found.bill.errors, "reviews": found.bill.reviews},
         gap=found.gap,
+        loss=repr(loss),
         output=output,
         queue=queue,
     )

@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import click
 
 from abstain.cli import options
 from abstain.cli.voice import Voice, plural, voiced
-from abstain.errors import InvalidProbabilities
+from abstain.errors import InvalidProbabilities, NoProbabilities
 from abstain.losses import Loss
 from abstain.penalties import Penalty
 
@@ -50,6 +49,8 @@ def decide(
     id_column: str | None,
     labels: tuple[str, ...] | None,
     form: Any,
+    label_column: str | None,
+    value_column: str | None,
     format_: str | None,
     on_error: Any,
     resume: bool,
@@ -59,9 +60,10 @@ def decide(
     """Answer the labels worth answering, and leave the others open: optimally, for the loss and the penalty.
 
     INPUT is a table of probabilities, or several with the same labels, or a folder of them, of any size: .parquet,
-    .csv, .csv.gz, .arrow (or .feather), .arrows, .npy, .npz (dense, or scipy's sparse); - is standard input (CSV or an
-    Arrow stream). Either it is wide, a row for each instance and a column for each label; or long, with the columns id,
-    label and probability, where what is not listed has probability 0.
+    .csv, .csv.gz, .arrow (or .feather), .arrows, .npy, .npz (dense, or scipy's sparse); - is standard input, and pipes
+    are read, too (CSV or an Arrow stream). Either it is wide, a row for each instance and a column for each label; or
+    long, with the columns id, label and probability (or what --id-column, --label-column and --value-column say), where
+    what is not listed has probability 0.
 
     The output has 1, 0 and empty cells (open labels), or positions for the rank loss; ids are kept. For sparse input it
     is long: id, label and answer, where what is not listed is answered 0. A file appears when it is complete. Without
@@ -78,7 +80,7 @@ def decide(
     """
     target = destination(output)
     if target == "-":
-        voice = replace(voice, aside=True)
+        voice.step_aside()
     to_folder = is_folder(target)
     if (resume or cluster) and not to_folder:
         raise click.BadParameter(
@@ -88,18 +90,19 @@ def decide(
         )
     if cluster and queue:
         raise click.BadParameter("a cluster writes no queue; decide without --cluster", param_hint="--queue")
+    options.require_unread([output, queue], penalty)
     from abstain.streams import Job, decide_files, decide_on_cluster, open_sources
 
-    sources = open_sources(inputs, form=form, id_column=id_column, labels=labels, format=format_)
-    job = Job(
-        loss, options.penalty_of(penalty, sources.label_names, sources.n_labels), form, id_column, labels, on_error
-    )
+    columns: dict[str, Any] = {"id_column": id_column, "label_column": label_column, "value_column": value_column}
+    sources = open_sources(inputs, form=form, labels=labels, format=format_, **columns)
+    price = options.penalty_of(penalty, sources.label_names, sources.n_labels)
+    job = Job(loss, price, form=form, labels=labels, on_error=on_error, **columns)
     with _offering_a_way(on_error), voice.progress("decide") as progress:
         if cluster:
             summary = decide_on_cluster(cluster, inputs, target, job, resume=resume, progress=progress)
         else:
             summary = decide_files(sources, target, job, queue=queue, resume=resume, progress=progress)
-    say_summary(voice, summary, target, queue, ranked=loss.gives_rankings)
+    say_summary(voice, summary, target, queue, loss, penalty)
 
 
 @contextmanager
@@ -107,6 +110,8 @@ def _offering_a_way(on_error: str) -> Iterator[None]:
     """What is no probability need not be the end."""
     try:
         yield
+    except NoProbabilities:  # to go on without all of them is no way
+        raise
     except InvalidProbabilities as reason:
         hint = " (--on-error skip or abstain goes on without it)" if on_error == "fail" else ""
         raise InvalidProbabilities(f"{reason}{hint}") from reason
@@ -126,11 +131,14 @@ def is_folder(output: str) -> bool:
     return output != "-" and (output.endswith(("/", os.sep)) or Path(output).is_dir())
 
 
-def say_summary(voice: Voice, summary: "Summary", target: str, queue: str | None, *, ranked: bool) -> None:
+def say_summary(
+    voice: Voice, summary: "Summary", target: str, queue: str | None, loss: Loss, penalty: Penalty | Path
+) -> None:
     """What was decided."""
     n, m = summary.n_rows, summary.n_labels
     open_share = f"{summary.abstention_rate:.2%} left open" if n else "nothing to decide"
-    mean = f", expected loss {summary.expected_loss / n:.4g} per row" if n else ""
+    costs = options.in_words(loss, penalty)
+    mean = f", expected loss {summary.expected_loss / n:.4g} per row ({costs})" if n else ""
     files = f" ({plural(summary.n_files, 'file')})" if summary.n_files > 1 else ""
     where = "" if target == "-" else f": {target}"
     voice.say(f"{plural(n, 'row')} × {plural(m, 'label')}{files}, {open_share}{mean}{where}")
@@ -148,11 +156,13 @@ def say_summary(voice: Voice, summary: "Summary", target: str, queue: str | None
         files=summary.n_files,
         files_kept=summary.n_kept,
         left_open=summary.n_abstained,
-        answered_1=None if ranked else summary.n_ones,
+        answered_1=None if loss.gives_rankings else summary.n_ones,
         abstention_rate=summary.abstention_rate if n else None,
         expected_loss=summary.expected_loss / n if n else None,
         rows_skipped=summary.n_skipped,
         labels_repaired=summary.n_repaired,
+        loss=repr(loss),
+        penalty=str(penalty),
         output=target,
         queue=queue,
     )

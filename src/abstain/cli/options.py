@@ -1,6 +1,7 @@
 """Options that several commands share: losses, penalties, prices, files."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from math import inf
 from pathlib import Path
@@ -8,7 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
-from abstain.errors import InvalidDataset, InvalidLoss, InvalidPenalty
+from abstain.errors import InvalidDataset, InvalidLoss, InvalidPenalty, quoted
+from abstain.formats import FORMATS
+from abstain.formats.numbers import is_number, read_number
 from abstain.losses import LOSSES, FMeasure, Hamming, Loss
 from abstain.penalties import Capped, Concave, Linear, Penalty, PerLabel
 
@@ -21,7 +24,31 @@ PENALTY_FORMS = "0.1, linear:0.1, concave:0.3, capped:0.1,3 (at most 3 labels a 
 existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-class Price(click.FloatRange):
+class Number(click.FloatRange):
+    """A plain decimal number: Python also takes 0_1 for 1."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or what is wrong with it."""
+        if isinstance(value, str) and not is_number(value):
+            with_point = value.replace(",", ".")
+            hint = f"; did you mean {with_point}?" if is_number(with_point) else ""
+            self.fail(f"{quoted(value)} is not a number{hint}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class Share(Number):
+    """A number from 0 to 1."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or what is wrong with it: it may be per cent."""
+        number = Number().convert(str(value).removesuffix("%"), param, ctx)
+        if not 0 <= number <= 1 or str(value).endswith("%"):
+            hint = f"; {number:g} % is {number / 100:g}" if 0 <= number <= 100 else ""
+            self.fail(f"{value} is not a share, a number from 0 to 1{hint}", param, ctx)
+        return number
+
+
+class Price(Number):
     """A finite number ≥ 0: to a range alone, nan is as good as any."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -33,6 +60,7 @@ class Price(click.FloatRange):
 
 
 price = Price(min=0)
+share = Share(min=0, max=1)
 
 
 def read_loss(text: str) -> Loss:
@@ -42,14 +70,14 @@ def read_loss(text: str) -> Loss:
         if name == "hamming" and given:
             return _hamming(given)
         if name == "fbeta" and given:
-            return FMeasure(beta=float(given))
+            return FMeasure(beta=read_number(given))
         if name in LOSSES and not given:
             return LOSSES[name]()
     except ValueError as reason:
-        raise click.BadParameter(f"{text!r} ({reason}); expected one of {LOSS_FORMS}") from reason
+        raise click.BadParameter(f"{quoted(text)} ({reason}); expected one of {LOSS_FORMS}") from reason
     close = get_close_matches(name, [*LOSSES, "fbeta"], n=1)
     hint = f" did you mean {close[0]!r}?" if close and close[0] != name else ""
-    raise click.BadParameter(f"there is no loss {text!r};{hint} expected one of {LOSS_FORMS}")
+    raise click.BadParameter(f"there is no loss {quoted(text)};{hint} expected one of {LOSS_FORMS}")
 
 
 def _hamming(given: str) -> Hamming:
@@ -58,7 +86,7 @@ def _hamming(given: str) -> Hamming:
         name, equals, cost = part.partition("=")
         if name.strip() not in costs or not equals:
             raise InvalidLoss(f"{part!r} is not missed=… or wrong=…")
-        costs[name.strip()] = float(cost)
+        costs[name.strip()] = read_number(cost)
     return Hamming(false_negative=costs["missed"], false_positive=costs["wrong"])
 
 
@@ -67,11 +95,11 @@ def read_penalty(text: str) -> Penalty | Path:
     try:
         return _penalty(text.strip().lower())
     except InvalidPenalty as reason:
-        raise click.BadParameter(f"{text!r} ({reason}); expected {PENALTY_FORMS}") from reason
+        raise click.BadParameter(f"{quoted(text)} ({reason}); expected {PENALTY_FORMS}") from reason
     except ValueError as reason:
-        if Path(text).is_file():
-            return Path(text)
-        raise click.BadParameter(f"{text!r} is not a penalty; expected {PENALTY_FORMS}") from reason
+        if (file := _file_called(text)) is not None:
+            return file
+        raise click.BadParameter(f"{quoted(text)} is not a penalty; expected {PENALTY_FORMS}") from reason
 
 
 def _penalty(text: str) -> Penalty:
@@ -82,7 +110,7 @@ def _penalty(text: str) -> Penalty:
         cost, _, most = given.rpartition(",")
         return Capped(_penalty(cost), int(most))
     kinds = {"linear": Linear, "concave": Concave}
-    return kinds[name](float(given)) if name in kinds else Linear(float(text))
+    return kinds[name](read_number(given)) if name in kinds else Linear(read_number(text))
 
 
 def read_number_or_file(text: str) -> float | Path:
@@ -90,10 +118,22 @@ def read_number_or_file(text: str) -> float | Path:
     try:
         number: float = price.convert(text, None, None)
     except click.BadParameter as reason:
-        if Path(text).is_file():
-            return Path(text)
-        raise click.BadParameter(f"{text!r} is neither a number ≥ 0 nor a file with one for each label") from reason
+        if (file := _file_called(text)) is not None:
+            return file
+        expected = "a number ≥ 0 nor a file with one for each label"
+        raise click.BadParameter(f"{quoted(text)} is neither {expected}") from reason
     return number
+
+
+def _file_called(text: str) -> Path | None:
+    """The file that a text names; None if it does not look like the name of one."""
+    file = Path(text)
+    with suppress(OSError):  # of a name that no file can have
+        if file.exists():
+            return file
+    if file.name != text or text.lower().endswith(tuple(FORMATS)):
+        raise click.BadParameter(f"there is no file {quoted(text)}")
+    return None
 
 
 def read_names(text: str) -> tuple[str, ...]:
@@ -107,7 +147,7 @@ def read_names(text: str) -> tuple[str, ...]:
             raise click.BadParameter(f"{text[1:]} cannot be read ({said})") from reason
     found = tuple(name.strip() for name in names if name.strip())
     if not found:
-        raise click.BadParameter(f"there is no name in {text!r}")
+        raise click.BadParameter(f"there is no name in {quoted(text)}")
     return found
 
 
@@ -127,21 +167,45 @@ def by_label(
     given: dict[str, float] = {}
     for name, number in zip(map(str, table.index), table.values[:, 0].tolist(), strict=True):
         if name in given:
-            raise InvalidDataset(f"{file}: label {name!r} is listed twice")
+            raise InvalidDataset(f"{file}: label {quoted(name)} is listed twice")
         if name not in names:
-            raise InvalidDataset(f"{file}: names {name!r}, which is none of the labels")
+            raise InvalidDataset(f"{file}: names {quoted(name)}, which is none of the labels")
         if not 0 <= number < inf:
-            raise InvalidDataset(f"{file}: label {name!r} has {number}; expected a finite number ≥ 0")
+            raise InvalidDataset(f"{file}: label {quoted(name)} has {number}; expected a finite number ≥ 0")
         given[name] = number
     missing = next((name for name in names if name not in given), None)
     if missing is not None and absent is None:
-        raise InvalidDataset(f"{file}: says nothing of label {missing!r}")
+        raise InvalidDataset(f"{file}: says nothing of label {quoted(missing)}")
     return [given.get(name, inf if absent is None else absent) for name in names]
+
+
+def require_unread(outputs: Sequence[str | None], *given: Any) -> None:
+    """Raise `InvalidDataset` if an output would take the place of a file that an option has named."""
+    from abstain.drafts import require_apart
+
+    for output in outputs:
+        if output is not None:
+            require_apart(Path(output), [file for file in given if isinstance(file, Path)])
 
 
 def penalty_of(given: Penalty | Path, label_names: Sequence[str] | None, n_labels: int) -> Penalty:
     """The penalty; a file prices each label."""
     return PerLabel(by_label(given, label_names, n_labels)) if isinstance(given, Path) else given
+
+
+def in_words(loss: Loss, given: Penalty | Path) -> str:
+    """What wrong answers and open labels cost."""
+    return f"{repr(loss).removesuffix('()')}, {_cost_in_words(given)}"
+
+
+def _cost_in_words(given: Penalty | Path) -> str:
+    if isinstance(given, Path):
+        return f"labels left open cost what {given} says"
+    if given == Linear(inf):
+        return "no label may be left open"
+    if isinstance(given, Capped):
+        return f"{_cost_in_words(given.counting)}, at most {given.most} in a row"
+    return f"a label left open costs {given.cost:g}" if isinstance(given, Linear) else f"penalty {given!r}"
 
 
 def _beginning_with(*names: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
@@ -164,7 +228,7 @@ loss = click.option(
     metavar="LOSS",
     default="hamming",
     show_default=True,
-    shell_complete=_beginning_with(*LOSSES, "fbeta:2", "hamming:missed="),
+    shell_complete=_beginning_with(*LOSSES, "fbeta:2", "hamming:missed=5,wrong=1"),
     help=f"What wrong answers cost: {LOSS_FORMS}.",
 )
 penalty = click.option(
@@ -173,7 +237,7 @@ penalty = click.option(
     metavar="PENALTY",
     default="0.1",
     show_default=True,
-    shell_complete=_beginning_with("linear:", "concave:", "capped:", "none"),
+    shell_complete=_beginning_with("linear:0.1", "concave:0.3", "capped:0.1,3", "none"),
     help=f"What leaving labels open costs: {PENALTY_FORMS}.",
 )
 output = click.option(
@@ -195,6 +259,14 @@ id_column = click.option(
     metavar="NAME",
     help="The column with the names of the rows. [default: the first, if it holds text or is called id]",
 )
+label_column = click.option(
+    "--label-column", metavar="NAME", help="Of long tables, the column with the names of the labels. [default: label]"
+)
+value_column = click.option(
+    "--value-column",
+    metavar="NAME",
+    help="Of long tables, the column with the numbers. [default: probability, or else answer or relevant]",
+)
 labels = click.option(
     "--labels",
     type=read_names,
@@ -205,7 +277,7 @@ form = click.option(
     "--form",
     type=click.Choice(["wide", "long"]),
     help="A column for each label, or a row for each stored probability. [default: long if there are three columns, "
-    "two of them called label and probability]",
+    "two of them called label and probability, or if --label-column or --value-column is given]",
 )
 format_ = click.option(
     "--format",
@@ -217,4 +289,4 @@ format_ = click.option(
 
 def reading(command: Command) -> Command:
     """The options that say how inputs are to be read."""
-    return id_column(labels(form(format_(command))))
+    return id_column(labels(form(label_column(value_column(format_(command))))))

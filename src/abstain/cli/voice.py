@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import click
 
 from abstain.errors import DatasetWarning, FitFailed
+from abstain.wording import plural as plural
 
 INTERRUPTED, CLOSED_PIPE = 130, 141  # and 128 + the number of a signal that asked to end
 EXIT_CODES = """\b
@@ -28,14 +29,25 @@ Exit codes:
   143  asked to end (SIGTERM; 129 for SIGHUP); nothing is half-written"""
 
 
+ASIDE = f"{__name__}.aside"  # what a context knows of how its command speaks
+AS_JSON = f"{__name__}.as_json"
+
+
 @dataclass(frozen=True)
 class Voice:
     """Speaks to people in sentences, or to programs with one JSON object; --quiet leaves just errors."""
 
     quiet: bool = False
     as_json: bool = False
-    aside: bool = False
-    """Whether to speak on standard error, since standard output carries data."""
+
+    def step_aside(self) -> None:
+        """Speak on standard error from now on, since standard output carries data."""
+        click.get_current_context().meta[ASIDE] = True
+
+    @property
+    def aside(self) -> bool:
+        """Whether standard output carries data."""
+        return bool(click.get_current_context().meta.get(ASIDE))
 
     def say(self, text: str = "") -> None:
         """A sentence, for people."""
@@ -58,7 +70,7 @@ class Voice:
     def tell(self, **facts: Any) -> None:
         """The same, for programs."""
         if self.as_json:
-            click.echo(json.dumps(_plain(facts), ensure_ascii=False), err=self.aside)
+            _echo_json(facts, self.aside)
 
     @contextmanager
     def progress(self, what: str) -> Iterator["Progress"]:
@@ -108,7 +120,8 @@ def voiced(command: Callable[..., None]) -> Callable[..., None]:
         "--json",
         "as_json",
         is_flag=True,
-        help="Print one JSON object instead of sentences (to standard error if data go to standard output).",
+        help='Print one JSON object instead of sentences, {"error": …} if something went wrong (to standard error '
+        "if data go to standard output).",
     )
     @wraps(command)
     def with_voice(*args: Any, quiet: bool, as_json: bool, **options: Any) -> None:
@@ -122,8 +135,21 @@ def voiced(command: Callable[..., None]) -> Callable[..., None]:
 class Commands(click.Group):
     """What a user can do something about is said in a line, not in a traceback."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Look at the command line, of which something may be wrong before a command has read its options."""
+        ctx.meta[AS_JSON] = "--json" in args
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command."""
+        """Run a command; what goes wrong is also told to programs, where they expect the result."""
+        try:
+            return self._run(ctx)
+        except click.ClickException as reason:
+            if ctx.meta[AS_JSON]:
+                _echo_json({"error": reason.format_message()}, bool(ctx.meta.get(ASIDE)))
+            raise
+
+    def _run(self, ctx: click.Context) -> Any:
         try:
             with _Ending():
                 return super().invoke(ctx)
@@ -187,9 +213,9 @@ def _in_words(reason: OSError) -> str:
     return f"{reason.filename}: {reason.strerror}{hint}"
 
 
-def plural(count: int, word: str) -> str:
-    """1 row, 2 rows."""
-    return f"{count} {word}{'' if count == 1 else 's'}"
+def _echo_json(facts: dict[str, Any], aside: bool) -> None:
+    """One JSON object, on standard error if standard output carries data."""
+    click.echo(json.dumps(_plain(facts), ensure_ascii=False), err=aside)
 
 
 def _plain(value: Any) -> Any:

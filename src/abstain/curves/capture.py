@@ -8,7 +8,9 @@ import numpy as np
 from abstain.curves.bootstrap import Band, Bootstrap, on_grid, spread
 from abstain.curves.coverage import read_share
 from abstain.curves.sweep import Floats, require_answers, scored_sweep
+from abstain.html import chart
 from abstain.losses import Loss, LossLike
+from abstain.wording import plural
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +52,11 @@ class ErrorCaptureCurve:
         return np.append(self.reviewed[::-1], 1.0), np.append(self.captured[::-1], whole)
 
     def __repr__(self) -> str:
-        size = f"{len(self.costs)} points, area {self.area:.4g} (ideal {self.ideal_area:.4g}, random 0.5)"
+        size = f"{plural(len(self.costs), 'point')}, area {self.area:.4g} (ideal {self.ideal_area:.4g}, random 0.5)"
         return f"ErrorCaptureCurve for {self.loss!r}: {size}, {self.error_rate:.4g} of all labels wrong"
+
+    def _repr_html_(self) -> str:
+        return chart(repr(self), self.reviewed, self.captured, ("labels reviewed", "errors caught"))
 
 
 def error_capture_curve(

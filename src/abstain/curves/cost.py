@@ -8,9 +8,11 @@ import numpy as np
 
 from abstain.curves.bootstrap import POINTS, Band, Bootstrap, spread
 from abstain.curves.sweep import Floats, Sweep, sweep
+from abstain.html import chart
 from abstain.kernels.choice import tipped
 from abstain.losses import Loss, LossLike
 from abstain.penalties import Linear
+from abstain.wording import plural
 
 
 class CostPoint(NamedTuple):
@@ -69,10 +71,17 @@ class CostCurve:
         return CostPoint(c, float(self.abstention[k]), expected, realized, expected + charge, total)
 
     def __repr__(self) -> str:
-        full, size = self.expected_loss[-1], f"{self.n_instances} × {self.n_labels}"
+        full = self.expected_loss[-1]
+        size = f"{plural(self.n_instances, 'instance')} × {plural(self.n_labels, 'label')}"
         known = "" if self.realized_loss is None else f" ({self.realized_loss[-1]:.4g} realized)"
-        changes = f"{len(self.costs) - 1} break points up to {self.costs[-1]:.4g}"
+        changes = f"{plural(len(self.costs) - 1, 'break point')} up to {self.costs[-1]:.4g}"
         return f"CostCurve of {size} for {self.loss!r}: {changes}; loss when all is answered {full:.4g}{known}"
+
+    def _repr_html_(self) -> str:
+        losses, title = self.realized_loss, "loss of the answers"
+        if losses is None:
+            losses, title = self.expected_loss, "expected loss of the answers"
+        return chart(repr(self), self.costs, losses, ("cost of an abstention", title), steps=True)
 
 
 def cost_curve(

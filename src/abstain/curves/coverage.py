@@ -9,7 +9,9 @@ import numpy as np
 from abstain.curves.bootstrap import Band, Bootstrap, on_grid, spread
 from abstain.curves.sweep import Floats, Sweep, scored_sweep
 from abstain.errors import InvalidLoss
+from abstain.html import chart
 from abstain.losses import Loss, LossLike
+from abstain.wording import plural
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +49,11 @@ class RiskCoverageCurve:
         return float(np.interp(share, np.append(0.0, self.coverage), np.append(0.0, self.risk)))
 
     def __repr__(self) -> str:
-        size = f"{len(self.costs)} points, AURC {self.area:.4g}"
+        size = f"{plural(len(self.costs), 'point')}, AURC {self.area:.4g}"
         return f"RiskCoverageCurve for {self.loss!r} per {self.per}: {size}, risk {self.risk[-1]:.4g} at full coverage"
+
+    def _repr_html_(self) -> str:
+        return chart(repr(self), self.coverage, self.risk, ("coverage", "risk"))
 
 
 def risk_coverage_curve(

@@ -14,11 +14,13 @@ from abstain.curves.sweep import Floats
 from abstain.decision import decide
 from abstain.errors import InvalidProbabilities
 from abstain.extras import optional
+from abstain.html import table
 from abstain.losses import LossLike, as_loss
 from abstain.matrix import Matrix
 from abstain.penalties import PenaltyLike
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.probabilities import Probabilities
+from abstain.wording import plural
 
 SHOWN = 20
 
@@ -69,14 +71,23 @@ class LabelTable:
         m = len(self.label_names)
         columns = [["", "label", *map(str, self.label_names[:SHOWN])]]
         for name, values in self.columns.items():
-            number = "{}" if values.dtype.kind in "iu" else "{:.3f}"
             above, _, title = name.partition("_") if "_" in name else ("", "", name)
-            columns.append([above, title.replace("_", " "), *(number.format(value) for value in values[:SHOWN])])
+            columns.append([above, title.replace("_", " "), *_written(values[:SHOWN])])
         widths = [max(len(text) for text in column) for column in columns]
         padded = [[text.rjust(width) for text in column] for column, width in zip(columns, widths, strict=True)]
         lines = ["  ".join(line) for line in zip(*padded, strict=True)]
         more = [] if m <= SHOWN else [f"… {m - SHOWN} more"]
-        return "\n".join([f"LabelTable of {m} labels, {self.n_instances} instances", *lines, *more])
+        return "\n".join([self._summary(), *lines, *more])
+
+    def _summary(self) -> str:
+        return f"LabelTable of {plural(len(self.label_names), 'label')}, {plural(self.n_instances, 'instance')}"
+
+    def _repr_html_(self) -> str:
+        numbers = [_written(values[:SHOWN]) for values in self.columns.values()]
+        rows = list(zip(map(str, self.label_names[:SHOWN]), *numbers, strict=True))
+        m = len(self.label_names)
+        more = f"… {m - SHOWN} more" if m > SHOWN else ""
+        return table(self._summary(), ["label", *(name.replace("_", " ") for name in self.columns)], rows, more)
 
 
 def label_table(
@@ -135,6 +146,11 @@ def _errors(truth: Matrix, partial: PartialPrediction, full: PartialPrediction) 
         "errors": _per_label(wrong),
         "errors_caught": _per_label(caught),
     }
+
+
+def _written(values: NDArray[Any]) -> list[str]:
+    """Counts as they are, other numbers with three digits."""
+    return [str(value) if values.dtype.kind in "iu" else f"{value:.3f}" for value in values]
 
 
 def _per_label(matrix: Matrix) -> NDArray[Any]:

@@ -8,7 +8,9 @@ import numpy as np
 from abstain.curves.bootstrap import Band, Bootstrap
 from abstain.curves.coverage import area_under_rate, band_of_coverage, rate, rate_at, read_share
 from abstain.curves.sweep import Floats, require_answers, scored_sweep
+from abstain.html import chart
 from abstain.losses import Loss, LossLike
+from abstain.wording import plural
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +48,11 @@ class AccuracyRejectionCurve:
         return 1.0 - rate_at(1.0 - share, 1.0 - self.rejection, 1.0 - self.accuracy)
 
     def __repr__(self) -> str:
-        size = f"{len(self.costs)} points, area {self.area:.4g} (ideal {self.ideal_area:.4g})"
+        size = f"{plural(len(self.costs), 'point')}, area {self.area:.4g} (ideal {self.ideal_area:.4g})"
         return f"AccuracyRejectionCurve for {self.loss!r}: {size}, accuracy {self.accuracy[-1]:.4g} without rejection"
+
+    def _repr_html_(self) -> str:
+        return chart(repr(self), self.rejection, self.accuracy, ("labels left open", "accuracy of the answers"))
 
 
 def accuracy_rejection_curve(

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import IO, Any
 
+from abstain.errors import quoted
 from abstain.formats.columns import arrow, counted_index, find_index, holds_names, label_positions, stack, to_arrow
 from abstain.formats.names import labels_called, require_different, rows_called
 
@@ -33,7 +34,7 @@ def _read(table: Any, index: str | None, labels: list[str] | None) -> Any:
     taken = label_positions(names, at, labels)
 
     def quote(j: int, row: int) -> str:
-        return f"row {row}, column {taken[j] + 1}: {table.column(taken[j])[row].as_py()!r}"
+        return f"row {row}, column {taken[j] + 1}: {quoted(table.column(taken[j])[row].as_py())}"
 
     values = stack([table.column(j) for j in taken], quote)
     rows = None if at is None else table.column(at).to_pylist()

@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain.errors import InvalidDataset
+from abstain.errors import InvalidDataset, quoted
 from abstain.extras import optional
-from abstain.formats.names import INDEX_NAMES, positions, require_different
-
-MISSING = None, "", "NA", "N/A", "null", "NULL"
-"""How a cell without a number may be written, in a column that Arrow takes for text."""
+from abstain.formats.names import INDEX_NAMES, positions
+from abstain.formats.numbers import is_number, number_in
 
 
 def arrow(module: str = "pyarrow") -> Any:
@@ -48,7 +46,9 @@ def counted_index(schema: Any, index: str | None, n_rows: int | None) -> tuple[s
 
 def label_positions(names: Sequence[str], index_at: int | None, labels: Sequence[str] | None) -> list[int]:
     """Which columns hold labels: those asked for, or all but the names of the rows."""
-    require_different(labels or ())
+    if labels is not None and len(set(labels)) < len(labels):
+        twice = next(name for k, name in enumerate(labels) if name in labels[:k])
+        raise InvalidDataset(f"label {quoted(twice)} is asked for twice")
     taken = [j for j in range(len(names)) if j != index_at] if labels is None else positions(labels, names)
     if not taken:
         raise InvalidDataset("there are no columns of numbers")
@@ -91,16 +91,7 @@ def _numbers(column: Any, cell: Callable[[int], str]) -> NDArray[Any]:
     for row, value in enumerate(column.to_pylist()):
         if not is_number(value):
             raise InvalidDataset(f"{cell(row)} is not a number (the column has type {kind})")
-    return np.array([np.nan if value in MISSING else float(value) for value in column.to_pylist()])
-
-
-def is_number(value: Any) -> bool:
-    """Whether a cell holds a number, or nothing."""
-    try:
-        float("nan" if value in MISSING else value)
-    except (TypeError, ValueError):
-        return False
-    return True
+    return np.array([number_in(value) for value in column.to_pylist()])
 
 
 def index_name(labels: Sequence[str]) -> str:

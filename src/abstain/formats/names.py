@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from abstain.errors import InvalidDataset
+from abstain.errors import InvalidDataset, quoted
 
 INDEX_NAMES = "id", "index", "", "__index_level_0__"
 """A first column of this name holds the names of the rows: what we write, and what pandas does."""
@@ -30,7 +30,7 @@ def require_different(names: Sequence[str]) -> None:
     if len(set(names)) < len(names):
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InvalidDataset(f"two columns are called {twice!r}")
+        raise InvalidDataset(f"two columns are called {quoted(twice)}")
 
 
 def positions(wanted: Sequence[str], names: Sequence[str]) -> list[int]:
@@ -38,9 +38,12 @@ def positions(wanted: Sequence[str], names: Sequence[str]) -> list[int]:
     at = {name: j for j, name in enumerate(names)}
     for name in wanted:
         if name not in at:
-            close = get_close_matches(str(name), names, n=1)
+            alike = {other.lower(): other for other in names}
+            close = [alike[other] for other in get_close_matches(str(name).lower(), alike, n=1)]
             more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-            there = f"; there are {', '.join(map(repr, names[:8]))}{more}"
-            hint = f"; did you mean {close[0]!r}?" if close else there
-            raise InvalidDataset(f"there is no column {name!r}{hint}")
+            there = f"; there are {', '.join(map(quoted, names[:8]))}{more}"
+            hint = f"; did you mean {quoted(close[0])}?" if close else there
+            if any("," in other and str(name) in other for other in names):
+                hint += " (names with commas are listed in a file, one on each line: --labels @FILE)"
+            raise InvalidDataset(f"there is no column {quoted(name)}{hint}")
     return [at[name] for name in wanted]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from abstain.errors import InvalidDataset
+from abstain.errors import InvalidDataset, quoted
 from abstain.formats.columns import arrow, find_index, holds_names, label_positions, stack, to_arrow
 from abstain.formats.names import INDEX_NAMES, labels_called, require_different, rows_called
 
@@ -68,7 +68,7 @@ def require_header(cells: list[str], line: bytes) -> None:
             raise InvalidDataset(f"the columns seem to be separated by {name}; expected commas (and points in numbers)")
     # Whoever calls a column 0.5 puts that in quotes, as we do.
     if b'"' not in line and all(FRACTION.fullmatch(cell) for cell in cells[1:] or cells):
-        shown = ", ".join(cells[:3])
+        shown = quoted(", ".join(cells[:3]))[1:-1]
         raise InvalidDataset(
             f"the first line ({shown}{', …' if len(cells) > 3 else ''}) looks like data, not like names"
         )
@@ -92,7 +92,8 @@ def require_cells(source: IO[bytes], n_cells: int, reason: Exception | None, fir
     for line, cells in records(source, first_line):
         if cells and len(cells) != n_cells:
             found = f"{len(cells)} cell{'' if len(cells) == 1 else 's'}"
-            raise InvalidDataset(f"line {line} has {found}, expected {n_cells}") from reason
+            hint = "; text with a comma needs quotes, numbers have a point" if len(cells) > n_cells else ""
+            raise InvalidDataset(f"line {line} has {found}, expected {n_cells}{hint}") from reason
 
 
 def rows_of(source: IO[bytes], n_cells: int, first_line: int = 1) -> Iterator[tuple[int, list[str]]]:
@@ -110,7 +111,7 @@ def _quote(file: Path, row: int, column: int) -> str:
     with _open(file) as source:
         rows = rows_of(source, len(header))
         line, cells = next(record for i, record in enumerate(rows) if i == row + 1)
-        return f"line {line}, column {column + 1}: {cells[column]!r}"
+        return f"line {line}, column {column + 1}: {quoted(cells[column])}"
 
 
 def _row_names(column: list[Any]) -> list[Any]:

@@ -11,11 +11,14 @@ from scipy import sparse
 from abstain.decision import decide_table
 from abstain.errors import InvalidProbabilities
 from abstain.guarantee.risks import RISKS
+from abstain.html import Marked, table
 from abstain.losses import Loss
 from abstain.matrix import Axes
 from abstain.penalties import Linear, PerLabel
 from abstain.prediction import ABSTAIN, PartialPrediction
 from abstain.probabilities import Probabilities
+
+SHOWN = 20  # labels in the table of a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,11 +61,9 @@ class Rule:
         return _leave_open(prediction, ~np.broadcast_to(self.satisfied, self.n_labels))
 
     def __repr__(self) -> str:
-        sign, side = ("≥", "above") if RISKS[self.risk].is_score else ("≤", "below")
-        sure = "in expectation" if self.confidence is None else f"with {self.confidence:g} confidence"
-        each = {None: "", "instance": " per instance", "label": " for each label"}[self.per]
-        promise = f"Rule for {self.loss!r}: {self.risk}{each} {sign} {self.target:g} {sure}"
+        promise = self._promise()
         if not np.any(self.satisfied):
+            side = "above" if RISKS[self.risk].is_score else "below"
             return f"{promise}\nnot satisfied: nothing can be shown to stay {side} it, and nothing is answered"
         found = f"{np.mean(self.abstention):.1%} of the calibration sample left open"
         if self.per == "label":
@@ -70,6 +71,26 @@ class Rule:
             others = "" if np.all(self.satisfied) else ", the others left open"
             return f"{promise}\n{count} satisfied{others}: {found}"
         return f"{promise}\ncost {self.cost:.4g}: {found}, {self.risk} {self.estimate:.4g}"
+
+    def _promise(self) -> str:
+        sign = "≥" if RISKS[self.risk].is_score else "≤"
+        sure = "in expectation" if self.confidence is None else f"with {self.confidence:g} confidence"
+        each = {None: "", "instance": " per instance", "label": " for each label"}[self.per]
+        return f"Rule for {self.loss!r}: {self.risk}{each} {sign} {self.target:g} {sure}"
+
+    def _repr_html_(self) -> str:
+        columns = (self.satisfied, self.cost, self.estimate, self.abstention)
+        values = zip(*(np.atleast_1d(column)[:SHOWN] for column in columns), strict=True)
+        names = Axes(self.label_names).names(self.n_labels) if self.per == "label" else ["all labels"]
+        rows: list[list[str | Marked]] = []
+        for name, (satisfied, cost, estimate, abstention) in zip(names, values, strict=False):
+            if satisfied:
+                rows.append([str(name), f"{cost:.4g}", f"{estimate:.4g}", f"{abstention:.1%}"])
+            else:
+                rows.append([str(name), Marked("left open", "nothing can be shown"), "", f"{abstention:.1%}"])
+        head = ["label", "cost", f"{self.risk} of the calibration sample", "left open of it"]
+        more = f"… {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        return table(self._promise(), head, rows, more)
 
 
 def _leave_open(prediction: PartialPrediction, closed: NDArray[np.bool_]) -> PartialPrediction:

@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from abstain.drafts import replacing
+from abstain.drafts import require_writable
 from abstain.reporting.contents import Prices, gather
+from abstain.reporting.document import Report
 from abstain.reporting.page import render
 
-__all__ = ["report"]
+__all__ = ["Report", "report"]
 
 TITLE = "What to answer, and what to ask"
 
@@ -28,7 +29,7 @@ def report(
     false_positive: float = 1.0,
     max_entries: int = 1_000_000,
     random_state: int = 0,
-) -> str:
+) -> Report:
     """One HTML page in which a reader tries costs of asking, and sees what is answered, what is asked, what it saves.
 
     The page decides as `abstain.decide` does, for each loss and for linear and concave penalties. It holds all it
@@ -41,7 +42,7 @@ def report(
     y_true : n × m table of 0 and 1, optional
         What is relevant. With it, the page also shows errors and reliability.
     path : path, optional
-        Where to write the page, whole or not at all.
+        Where to write the page, whole or not at all. Without it, nothing is written.
     losses : names, default=("hamming", "f1")
         Of the losses to choose from: "hamming", "f1", "jaccard", "rank", "subset".
     title : str, optional
@@ -60,8 +61,8 @@ def report(
 
     Returns
     -------
-    str
-        The page.
+    Report
+        The page: ``html`` is its text, ``save(path)`` writes it, and a notebook shows it.
 
     Examples
     --------
@@ -72,13 +73,15 @@ def report(
     >>> table = Table([[0.97, 0.55], [0.3, 0.04]], ["sky", "sea"], ["a.png", "b.png"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = report(table, [[1, 0], [1, 0]], path=Path(folder) / "report.html", title="Beaches")
-    ...     (Path(folder) / "report.html").read_text(encoding="utf-8") == page
+    ...     (Path(folder) / "report.html").read_text(encoding="utf-8") == page.html
     True
+    >>> page.n_instances, page.n_labels, page.html[:15]
+    (2, 2, '<!doctype html>')
     """
     prices = Prices(review, false_negative, false_positive)
     file = None if path is None else Path(path)
-    if file is not None and not file.parent.is_dir():
-        raise FileNotFoundError(f"{file}: there is no folder {str(file.parent)!r}")
+    if file is not None:
+        require_writable(file)
     contents = gather(
         probabilities,
         y_true,
@@ -90,8 +93,8 @@ def report(
         max_entries=max_entries,
         random_state=random_state,
     )
-    page = render(contents)
+    facts = contents.facts
+    page = Report(render(contents), facts["title"], facts["nInstances"], facts["nLabels"], file)
     if file is not None:
-        with replacing(file) as target:
-            target.write(page.encode("utf-8"))
+        page.save(file)
     return page

@@ -14,18 +14,22 @@ from abstain.matrix import Table
 PICTURES = ".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff"
 
 
-def read_texts(path: str | os.PathLike[str], table: Table, column: str | None = None) -> list[str | None]:
+def read_texts(
+    path: str | os.PathLike[str], table: Table, column: str | None = None, id_column: str | None = None
+) -> list[str | None]:
     """A text for each row of a table, in the same order.
 
     Parameters
     ----------
     path : path
-        ``.txt`` with a line for each row, ``.csv`` or ``.parquet``. If a column in it is called "id" or "index", and
-        the rows of the table have names, it must hold the same names.
+        ``.txt`` with a line for each row, ``.csv`` or ``.parquet``. If there is a column in it with the names of the
+        rows, and the rows of the table have names, these must be the same.
     table : Table
         What the texts are about.
     column : str, optional
         Where the texts are: "text" by default, or the only column that there is besides the names of the rows.
+    id_column : str, optional
+        What the column with the names of the rows may be called besides "id" and "index".
 
     Examples
     --------
@@ -45,10 +49,11 @@ def read_texts(path: str | os.PathLike[str], table: Table, column: str | None = 
         names, rows = _read_columns(file)
     except (OSError, ValueError, csv.Error) as reason:
         raise InvalidDataset(f"{file}: cannot be read ({reason})") from reason
-    at = _column_of(file, names, column)
+    id_names = INDEX_NAMES if id_column is None else (id_column, *INDEX_NAMES)
+    at = _column_of(file, names, column, id_names)
     if len(rows) != len(table):
         raise InvalidDataset(f"{file}: there are {len(rows)} texts for {len(table)} rows")
-    _require_same_rows(file, names, rows, table)
+    _require_same_rows(file, names, rows, table, id_names)
     return [None if row[at] is None else str(row[at]) for row in rows]
 
 
@@ -100,16 +105,18 @@ def _read_columns(file: Path) -> tuple[list[str], list[Sequence[Any]]]:
     raise InvalidDataset("unknown kind of file; expected a name that ends in .txt, .csv, .parquet")
 
 
-def _column_of(file: Path, names: list[str], wanted: str | None) -> int:
-    others = [name for name in names if name not in INDEX_NAMES]
+def _column_of(file: Path, names: list[str], wanted: str | None, id_names: Sequence[str]) -> int:
+    others = [name for name in names if name not in id_names]
     name = wanted if wanted is not None else others[0] if len(others) == 1 else "text"
     if name not in names:
         raise InvalidDataset(f"{file}: there is no column {name!r}; there are {', '.join(map(repr, names[:8]))}")
     return names.index(name)
 
 
-def _require_same_rows(file: Path, names: list[str], rows: list[Sequence[Any]], table: Table) -> None:
-    at = next((j for j, name in enumerate(names) if name in INDEX_NAMES), None)
+def _require_same_rows(
+    file: Path, names: list[str], rows: list[Sequence[Any]], table: Table, id_names: Sequence[str]
+) -> None:
+    at = next((j for j, name in enumerate(names) if name in id_names), None)
     if at is None or table.index is None:
         return
     for i, (row, name) in enumerate(zip(rows, table.index, strict=True)):

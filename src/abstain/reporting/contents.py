@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain.alignment import truth_beside
-from abstain.calibration.diagnostics import ReliabilityCurve, reliability_curve
+from abstain.calibration.diagnostics import ReliabilityCurve, calibration_error, reliability_curve
 from abstain.errors import InvalidDataset, InvalidLoss, InvalidPenalty, InvalidProbabilities
 from abstain.kernels.choice import SLACK, TIE
 from abstain.losses import LOSSES, Hamming, Loss
@@ -28,6 +28,7 @@ TITLES = {"hamming": "Hamming", "rank": "Rank", "f1": "F1", "jaccard": "Jaccard"
 PENALTIES = {"linear": "Linear", "concave": "Concave"}
 EMBEDDED = "f1", "jaccard"  # profiles that take long; the page computes the others itself
 LARGEST_PRICE = 1e12
+FEWEST = 10  # entries of a bin of a reliability curve
 SMALLEST_COST = 0.01  # a slider needs a right end, even where nothing is ever left open
 
 
@@ -123,7 +124,7 @@ def gather(
         "losses": described,
         "penalties": [{"name": name, "title": words} for name, words in PENALTIES.items()],
         "prices": prices.facts,
-        "labelFacts": _label_facts(p, y, curves),
+        "labelFacts": _label_facts(p, y),
         "reliability": curves and {"pooled": _points(curves[0]), "labels": [_points(curve) for curve in curves[1:]]},
         "arrays": {name: kind for name, (kind, _) in arrays.items()},
     }
@@ -230,9 +231,9 @@ def _pack_rows(axes: Axes, rows: NDArray[np.intp], texts: list[str | None] | Non
 
 
 def _curves(p: NDArray[np.float64], y: NDArray[np.bool_]) -> list[ReliabilityCurve]:
-    """Of all entries together, then of each label."""
-    pooled = reliability_curve(y, p)
-    labels = reliability_curve(y, p, average=None)
+    """Of all entries together, then of each label: in bins of equal width, or else rare labels show none near ½."""
+    pooled = reliability_curve(y, p, strategy="uniform", min_count=FEWEST)
+    labels = reliability_curve(y, p, strategy="uniform", min_count=FEWEST, average=None)
     assert isinstance(pooled, ReliabilityCurve)
     assert isinstance(labels, list)
     return [pooled, *labels]
@@ -246,12 +247,10 @@ def _points(curve: ReliabilityCurve) -> dict[str, list[float]]:
     return shown | {"count": curve.count.tolist()}
 
 
-def _label_facts(
-    p: NDArray[np.float64], y: NDArray[np.bool_] | None, curves: list[ReliabilityCurve] | None
-) -> list[dict[str, float | None]]:
+def _label_facts(p: NDArray[np.float64], y: NDArray[np.bool_] | None) -> list[dict[str, float | None]]:
     m = p.shape[1]
     prevalence = [None] * m if y is None else y.mean(axis=0).tolist()
-    errors = [None] * m if curves is None else [curve.calibration_error for curve in curves[1:]]
+    errors = [None] * m if y is None else np.asarray(calibration_error(y, p, average=None)).tolist()
     return [
         {"prevalence": share, "meanProbability": mean, "calibrationError": error}
         for share, mean, error in zip(prevalence, p.mean(axis=0).tolist(), errors, strict=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 from abstain.extras import optional
 from abstain.reporting.contents import Contents
+from abstain.reporting.encoding import pack
 
 ENGINE = "arrays.js", "profiles.js", "answers.js", "decisions.js"
 VIEW = (
@@ -53,8 +54,9 @@ def render(contents: Contents) -> str:
     ('<!doctype html>', True)
     """
     plotly, scripts = _plotly(), [_asset(name) for name in (*ENGINE, *VIEW)]
-    # Reading plotly takes browsers a second: it stands there as text, and the view runs it after the first drawing.
-    asleep = f'<script type="text/plain" id="plotly">{plotly}</script>'
+    # Reading plotly takes browsers a second, and it is large: it is packed, and the view runs it after the first
+    # drawing. The policy has the hash of its code as it is run.
+    packed = f'<script type="text/plain" id="data-plotly">{pack(plotly.encode("utf-8"))}</script>'
     return fill(
         _asset("page.html"),
         {
@@ -62,7 +64,7 @@ def render(contents: Contents) -> str:
             "policy": _policy([plotly, *scripts]),
             "style": _asset("style.css"),
             "data": _data(contents),
-            "scripts": "\n".join([asleep, *(f"<script>{script}</script>" for script in scripts)]),
+            "scripts": "\n".join([packed, *(f"<script>{script}</script>" for script in scripts)]),
         },
     )
 
@@ -88,7 +90,7 @@ def _asset(name: str) -> str:
 
 
 def _plotly() -> str:
-    return _harmless(optional("plotly.offline", "a report needs plotly").get_plotlyjs())
+    return str(optional("plotly.offline", "a report needs plotly").get_plotlyjs())
 
 
 def _harmless(script: str) -> str:

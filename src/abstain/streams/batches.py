@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abstain.errors import InvalidDataset
-from abstain.formats.columns import arrow, is_number
+from abstain.errors import InvalidDataset, quoted
+from abstain.formats.columns import arrow
+from abstain.formats.numbers import is_number
 from abstain.matrix import Matrix, Part, Table
 
 ENTRIES = 1 << 22
@@ -49,6 +50,14 @@ class Ids:
         return Ids(self.array.take(arrow().array(rows)))
 
 
+def find_empty(names: Any) -> int | None:
+    """The first of some names that is missing, or a text without any character."""
+    compute, is_string = arrow("pyarrow.compute"), arrow("pyarrow.types").is_string(names.type)
+    empty = compute.fill_null(compute.equal(names, ""), True) if is_string else names.is_null()
+    at = compute.index(empty, True).as_py()
+    return None if at < 0 else int(at)
+
+
 def id_type(kind: Any) -> Any:
     """How names of rows of this type are kept: all text alike, and all whole numbers that fit."""
     pa, types = arrow(), arrow("pyarrow.types")
@@ -85,7 +94,7 @@ class Batch:
     numbers : array of row numbers, optional
         Which rows of the file these are, if some were left out.
     quote : function of a row (counted from the first one) and a label, optional
-        The line and the text of that cell, where the file is text in wide form.
+        The line and the text of that cell, where the file is text.
     """
 
     table: Table
@@ -104,18 +113,24 @@ class Batch:
         ids: Ids | None = self.table.index
         return ids
 
-    def row(self, i: int) -> str:
-        """How an error names row i of the batch."""
+    def row(self, i: int, j: int = 0) -> str:
+        """How an error names row i of the batch; in long tables, the line that lists label j."""
+        return self.place(i, j) + ("" if self.ids is None else f" (id {quoted(self.ids[i])})")
+
+    def place(self, i: int, j: int = 0) -> str:
+        """Where row i is in its file."""
         within = self._within(i)
-        place = f"row {self.first_row + within}" if self.quote is None else f"line {self.quote(within, 0)[0]}"
-        return f"{self.file}: {place}" + ("" if self.ids is None else f" (id {self.ids[i]!r})")
+        place = f"row {self.first_row + within}" if self.quote is None else f"line {self.quote(within, j)[0]}"
+        return f"{self.file}: {place}"
 
     def cell(self, i: int, j: int) -> str | None:
         """How the file writes label j of row i, if it is text."""
         if self.quote is None:
             return None
         text = self.quote(self._within(i), j)[1]
-        return text if is_number(text) and text else repr(text)
+        if not text.strip():
+            return "empty"
+        return text if is_number(text) else quoted(text)
 
     def _within(self, i: int) -> int:
         return i if self.numbers is None else int(self.numbers[i]) - self.first_row

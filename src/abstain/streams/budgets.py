@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,13 @@ from scipy import sparse
 from abstain.budget import Bill, Price, solve
 from abstain.budget.limits import Limits, read_limits
 from abstain.budget.sketch import Reviewer, Sketch
+from abstain.drafts import require_writable
 from abstain.errors import InvalidProbabilities
 from abstain.losses import Loss, LossLike, as_loss
 from abstain.matrix import Axes, Table
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.probabilities import Probabilities
-from abstain.streams.pipeline import Job, Progress, decide_files
+from abstain.streams.pipeline import Job, Progress, decide_files, require_place
 from abstain.streams.relay import ahead
 from abstain.streams.repair import complain
 from abstain.streams.sources import Paths, Sources, open_sources
@@ -73,6 +75,10 @@ def budget_files(
     given = {"rate": rate, "count": count, "per_instance": per_instance, "per_label": per_label, "review": review}
     sources, loss = inputs if isinstance(inputs, Sources) else open_sources(inputs, passes=2), as_loss(loss)
     sources.require_labels()
+    for file, others in ((output, []), (queue, [] if output is None else [Path(output)])):
+        if file is not None and os.fspath(file) != "-":
+            require_place(Path(file), sources, others)
+            require_writable(Path(file))
     limits = _read(sources, loss, 0, given)  # what makes no sense is said before anything is read
     if limits.per_label is not None:
         plan = _plan_in_memory(sources, loss, given, progress)

@@ -4,6 +4,7 @@ import io
 import select
 import shutil
 import sys
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike, dup, fspath
@@ -12,35 +13,31 @@ from typing import IO, Any
 
 from abstain.drafts import nameless_file
 from abstain.errors import InvalidDataset
-from abstain.formats import FORMATS, kind_of
+from abstain.formats import FORMATS, kind_of, said_of
+from abstain.formats.contents import N_BYTES, kind_by_content, require_content
 from abstain.streams.relay import POLL, require_needed
 
 STDIN = "<stdin>"
 STREAMABLE = ".csv", ".csv.gz", ".arrows"
-# The first bytes of what may come without a name.
-MAGIC = {
-    b"\xff\xff\xff\xff": ".arrows",
-    b"ARROW1": ".arrow",
-    b"PAR1": ".parquet",
-    b"\x1f\x8b": ".csv.gz",
-    b"\x93NUMPY": ".npy",
-    b"PK\x03\x04": ".npz",
-}
 
 
 @dataclass(eq=False)
 class File:
-    """One file: where it is, what kind of file it is, and its name within the folder it was found in."""
+    """One file: where it is, what kind of file it is, and its name within the folder it was found in.
+
+    Standard input and pipes are nowhere: they are read as they come, and once.
+    """
 
     path: Path | None
     kind: str
     relative: PurePath
     _stream: Any = field(default=None, repr=False)
+    _called: str = STDIN
 
     @property
     def name(self) -> str:
         """What errors call it."""
-        return STDIN if self.path is None else str(self.path)
+        return self._called if self.path is None else str(self.path)
 
     @property
     def n_bytes(self) -> int | None:
@@ -65,8 +62,16 @@ class File:
         stream, self._stream = self._stream, None
         return stream
 
+    def require_content(self) -> None:
+        """Raise `InvalidDataset` if it is of another kind than it is called."""
+        head = self._stream.head if self.path is None and isinstance(self._stream, _Resumed) else b""
+        if self.path is not None:
+            with self.path.open("rb") as source:
+                head = source.read(N_BYTES)
+        require_content(head, self.kind)
+
     def keep(self) -> None:
-        """Copy what is on standard input to the disk, so that it can be read more than once."""
+        """Copy what can be read only once to the disk, so that it can be read again."""
         if isinstance(self._stream, _Resumed):
             copy = nameless_file(self)
             shutil.copyfileobj(self._stream, copy, 1 << 20)
@@ -118,7 +123,8 @@ def find_files(inputs: Sequence[str | PathLike[str]], kind: str | None = None) -
     files: list[File] = []
     for given in inputs:
         if fspath(given) == "-":
-            files.append(_standard_input(kind))
+            # nobody holds a lock while it waits
+            files.append(_stream(getattr(sys.stdin.buffer, "raw", sys.stdin.buffer), kind, STDIN))
             continue
         path = Path(given)
         if path.is_dir():
@@ -128,13 +134,18 @@ def find_files(inputs: Sequence[str | PathLike[str]], kind: str | None = None) -
             files += [File(file, kind_of(file), file.relative_to(path)) for file in found]
         elif path.is_file():
             files.append(File(path, known_kind(kind) if kind else kind_of(path), PurePath(path.name)))
+        elif path.exists():  # a pipe
+            named = kind or next((ending for ending in FORMATS if path.name.lower().endswith(ending)), None)
+            pipe = path.open("rb", buffering=0)
+            files.append(_stream(pipe, named, str(path)))
+            weakref.finalize(files[-1], pipe.close)
         else:
             raise InvalidDataset(f"{path}: there is no such file")
     if not files:
         raise InvalidDataset("there is no input")
-    seen: set[Path | None] = set()
+    seen: set[str | Path] = set()
     for file in files:
-        place = None if file.path is None else file.path.resolve()
+        place = file.name if file.path is None else file.path.resolve()
         if place in seen:
             raise InvalidDataset(f"{file.name}: is given twice")
         seen.add(place)
@@ -154,13 +165,15 @@ def known_kind(kind: str) -> str:
     return suffix
 
 
-def _standard_input(kind: str | None) -> File:
-    source = getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)  # nobody holds a lock while it waits
+def _stream(source: IO[bytes], kind: str | None, called: str) -> File:
+    """What can be read only once, of a kind that is known or told by its first bytes."""
     head = b""
-    while len(head) < 8 and (more := source.read(8 - len(head))):
+    while len(head) < N_BYTES and (more := source.read(N_BYTES - len(head))):
         head += more
-    found = known_kind(kind) if kind else next((k for magic, k in MAGIC.items() if head.startswith(magic)), ".csv")
-    file = File(None, found, PurePath(f"stdin{found}"), _Resumed(head, source))
+    found = known_kind(kind) if kind else kind_by_content(head)
+    file = File(None, found, PurePath(f"stdin{found}"), _Resumed(head, source), called)
     if found not in STREAMABLE:
+        with said_of(called):
+            file.require_content()
         file.keep()
     return file

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain.drafts import nameless_file
-from abstain.errors import InvalidDataset
+from abstain.errors import InvalidDataset, quoted
 from abstain.formats.columns import arrow
 from abstain.kernels.columns import hash_numbers, hash_texts
-from abstain.streams.batches import Batch, Ids
+from abstain.streams.batches import Batch, Ids, find_empty
 from abstain.streams.sources import Sources
 
 RUN = 1 << 21  # rows whose hashes are sorted in memory
@@ -40,14 +40,15 @@ class Identity:
         """The same batches; an error if two rows that are close to each other have the same name."""
         for batch in batches:
             if batch.ids is not None:
+                if (empty := find_empty(batch.ids.array)) is not None:
+                    raise InvalidDataset(f"{batch.place(empty)} has no id; every row needs one, and none twice")
                 self.add(batch.ids, batch.file, batch.first_row)
             yield batch
 
     def add(self, ids: Ids, file: str, first_row: int) -> None:
         """Some more rows of a file."""
-        if ids.array.null_count:
-            row = first_row + int(np.argmin(ids.array.is_valid().to_numpy(zero_copy_only=False)))
-            raise InvalidDataset(f"{file}: row {row} has no id")
+        if (empty := find_empty(ids.array)) is not None:
+            raise InvalidDataset(f"{file}: row {first_row + empty} has no id; every row needs one, and none twice")
         number = (self._sources.files.index(file) << FILE) + first_row
         hashed = np.empty((len(ids), 3), np.uint64)
         _hash(ids.array, hashed[:, :2])
@@ -101,7 +102,7 @@ class Identity:
         files = self._sources.files
         (file, row), (other, at) = ((files[number >> FILE], number % (1 << FILE)) for number in (second, first))
         name = self._sources.id_of(file, row)
-        called = "the same id" if name is None else f"the id {name!r}"
+        called = "the same id" if name is None else f"the id {quoted(name)}"
         hint = "; the rows of an instance must follow each other" if self._sources.is_long else ""
         raise InvalidDataset(f"{file}: row {row} has {called}, as row {at} of {other} has{hint}")
 

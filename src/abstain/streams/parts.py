@@ -1,18 +1,18 @@
 """One file of probabilities, whatever its kind and form, as batches."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import partial
 from typing import Any, Self
 
-from abstain.errors import InvalidDataset
+from abstain.errors import InvalidDataset, quoted
 from abstain.formats.columns import arrow, counted_index, find_index, label_positions, stack
 from abstain.formats.names import labels_called, positions
 from abstain.matrix import Table
 from abstain.streams.batches import Batch, Ids, id_type
 from abstain.streams.files import File
-from abstain.streams.readers import Piece, Reader
+from abstain.streams.readers import Piece, Quote, Reader
 
 
 class Part(ABC):
@@ -48,7 +48,7 @@ class Part(ABC):
             if self.label_names is None or first.label_names is None or theirs <= set(self.label_names):
                 count = f"{self.n_labels} {'unnamed ' if self.label_names is None else ''}labels"
                 extra = [name for name in self.label_names or () if name not in theirs]
-                hint = f", among them {extra[0]!r}" if extra and first.label_names else ""
+                hint = f", among them {quoted(extra[0])}" if extra and first.label_names else ""
                 raise InvalidDataset(f"has {count}{hint}; {first.file.name} has {first.n_labels}")
         if self.label_names == first.label_names:
             return self
@@ -97,7 +97,10 @@ class WidePart(Part):
         columns = [*([] if self._id_at is None else [self._id_at]), *self._taken]
         for piece in self.reader.pieces(columns, self._taken):
             ids = self._ids(piece)
-            values = stack(piece.columns[-self.n_labels :], partial(self._misfit, piece))
+            try:
+                values = stack(piece.columns[-self.n_labels :], partial(self._misfit, piece))
+            except InvalidDataset as reason:
+                raise InvalidDataset(f"{reason}; choose the columns of numbers (--labels)") from reason
             quote = None if piece.quote is None else partial(self._quote, piece.quote)
             yield Batch(Table(values, self.label_names, ids), self.file.name, piece.first_row, rows_before, quote=quote)
 
@@ -116,8 +119,8 @@ class WidePart(Part):
 
     def _misfit(self, piece: Piece, j: int, row: int) -> str:
         found = piece.columns[len(piece.columns) - self.n_labels + j][row].as_py()
-        return f"row {piece.first_row + row}, column {self._taken[j] + 1}: {found!r}"
+        return f"row {piece.first_row + row}, column {self._taken[j] + 1}: {quoted(found)}"
 
-    def _quote(self, quote: Callable[[int], tuple[int, list[str]]], row: int, j: int) -> tuple[int, str]:
+    def _quote(self, quote: Quote, row: int, j: int) -> tuple[int, str]:
         line, cells = quote(row)
         return line, cells[self._taken[j]] if cells else ""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from abstain.decision import decide_table
+from abstain.drafts import is_same_place, require_apart, require_writable
 from abstain.errors import InvalidDataset, InvalidProbabilities
 from abstain.formats import kind_of
 from abstain.formats.columns import arrow
@@ -47,7 +48,7 @@ class Job:
     ----------
     loss, penalty
         As for `abstain.decide`.
-    form, id_column, labels
+    form, id_column, labels, label_column, value_column
         As for `open_sources`.
     on_error : "fail", "skip" or "abstain"
         What to do where something is no probability: raise an error that names the place, leave the row out (rows
@@ -61,6 +62,8 @@ class Job:
     id_column: str | None = None
     labels: tuple[str, ...] | None = None
     on_error: OnError = "fail"
+    label_column: str | None = None
+    value_column: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", as_loss(self.loss))
@@ -74,7 +77,14 @@ class Job:
     ) -> Sources:
         """The files, read as the job says."""
         return open_sources(
-            inputs, form=self.form, id_column=self.id_column, labels=self.labels, format=format, row_groups=row_groups
+            inputs,
+            form=self.form,
+            id_column=self.id_column,
+            label_column=self.label_column,
+            value_column=self.value_column,
+            labels=self.labels,
+            format=format,
+            row_groups=row_groups,
         )
 
     def layout(self, sources: Sources) -> Layout:
@@ -109,7 +119,8 @@ class Job:
 
     def fingerprint(self, sources: Sources) -> str:
         """A text that tells this job from any other."""
-        read_as = self.form, self.id_column, sources.label_names, self.on_error, version("abstain")
+        columns = self.id_column, self.label_column, self.value_column
+        read_as = self.form, columns, sources.label_names, self.on_error, version("abstain")
         return fingerprint(self.loss, self.penalty, sources.n_labels, *read_as)
 
 
@@ -186,6 +197,7 @@ def decide_files(
         outputs = _in_folder(sources, Path(output)) if to_folder else {Path(output): sources}
     for file in outputs:
         require_place(file, sources)
+        require_writable(file, new_folders=to_folder)
         job.require_keepable(kind_of(file), sources)
     run = _Run(job, sources, decider, progress)
     with ExitStack() as stack:
@@ -284,7 +296,7 @@ def _in_folder(sources: Sources, folder: Path) -> dict[Path, Sources]:
     outputs: dict[Path, Sources] = {}
     for part in sources.parts():
         if part.file.path is None:
-            raise InvalidDataset("standard input has no name to use in a folder; give a file as output")
+            raise InvalidDataset(f"{part.file.name}: has no name to use in a folder; give a file as output")
         output = folder / part.file.relative
         if output in outputs:
             raise InvalidDataset(f"{part.file.name}: would be written to {output}, as {outputs[output].file.name} is")
@@ -303,9 +315,8 @@ def _fill_folder(run: _Run, outputs: dict[Path, Sources], resume: bool) -> Summa
 
 def require_place(output: Path, sources: Sources, others: Collection[Path] = ()) -> None:
     """Raise `InvalidDataset` if a file would take the place of an input or of another output."""
-    if output.exists() and any(Path(file).exists() and output.samefile(file) for file in sources.files):
-        raise InvalidDataset(f"{output}: is an input; choose another output")
-    if output.absolute() in {other.absolute() for other in others}:
+    require_apart(output, map(Path, sources.files))
+    if any(is_same_place(output, other) for other in others):
         raise InvalidDataset(f"{output}: the answers go there; choose another file for the queue")
 
 

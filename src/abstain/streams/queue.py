@@ -47,8 +47,6 @@ class QueueWriter:
         self.path = Path(path)
         if kind_of(self.path) in (".npy", ".npz"):
             raise InvalidDataset(f"{path}: holds no text; write the queue to .csv, .csv.gz, .parquet or .arrow")
-        if not self.path.parent.is_dir():
-            raise FileNotFoundError(f"{path}: there is no folder {str(self.path.parent)!r}")
         self.n_entries = 0
         self._names = pa.array([str(name) for name in label_names], pa.string())
         self._schema = pa.schema(
@@ -60,9 +58,9 @@ class QueueWriter:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self._spill = self._stack.enter_context(tempfile.TemporaryFile(dir=self.path.parent))
         schema = self._schema.set(1, arrow().field("label", arrow().string()))
         self._write = self._stack.enter_context(open_table(self.path, schema))
+        self._spill = self._stack.enter_context(tempfile.TemporaryFile(dir=self.path.parent))
         return self
 
     def __exit__(self, *reason: Any) -> None:

@@ -11,8 +11,9 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from abstain.errors import InvalidDataset
-from abstain.formats.columns import MISSING, arrow, holds_names, is_number
+from abstain.formats.columns import arrow, holds_names
 from abstain.formats.names import require_different
+from abstain.formats.numbers import MISSING, is_number
 from abstain.formats.text import records, require_cells, require_header, rows_of
 from abstain.streams.batches import ENTRIES
 from abstain.streams.files import File
@@ -26,13 +27,17 @@ FEW = 64  # columns of a Parquet file that are read side by side
 WHOLE = 1 << 25  # numbers in row groups that are read as a whole
 
 
+Quote = Callable[[int], tuple[int, list[str]]]
+"""The line and the cells of a row of text, counted from the first one."""
+
+
 @dataclass(frozen=True)
 class Piece:
     """Some rows of a file: the columns asked for, the number of the first row, and how errors quote text."""
 
     columns: list[Any]
     first_row: int
-    quote: Callable[[int], tuple[int, list[str]]] | None = None
+    quote: Quote | None = None
 
 
 class Reader(ABC):
@@ -90,9 +95,12 @@ class ParquetReader(Reader):
         self.n_rows = self.n_rows_estimated = sum(self._sizes[k] for k in self.row_groups)
         self._first_row = sum(self._sizes[: self.row_groups[0]]) if self.row_groups else 0
 
-    def _open(self) -> Any:
-        source = self.file.open() if self.file.path is None else self.file.path
-        return arrow("pyarrow.parquet").ParquetFile(source, buffer_size=BUFFER, pre_buffer=False)
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
+        with ExitStack() as stack:  # Arrow closes only what it has opened itself
+            source = stack.enter_context(self.file.open()) if self.file.path is None else self.file.path
+            parquet = arrow("pyarrow.parquet").ParquetFile(source, buffer_size=BUFFER, pre_buffer=False)
+            yield stack.enter_context(parquet)
 
     def first_holds_names(self) -> bool:
         name = self.schema.names[:1]

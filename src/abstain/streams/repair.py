@@ -13,7 +13,7 @@ from abstain.losses import Loss
 from abstain.matrix import Axes, Matrix
 from abstain.penalties import BoundPenalty, Penalty
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
-from abstain.probabilities import Probabilities, rounding_slack
+from abstain.probabilities import Probabilities, hint_at_scale, no_probability, rounding_slack
 from abstain.streams.batches import Batch
 
 OnError = Literal["fail", "skip", "abstain"]
@@ -22,8 +22,12 @@ Prediction = PartialPrediction | PartialRanking
 
 def find_bad(batch: Batch) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
     """Rows, labels and values of a batch that are no probabilities, row by row."""
-    matrix = batch.table.values
-    places = np.nonzero(_is_bad(matrix))
+    return find_entries(batch.table.values, _is_bad(batch.table.values))
+
+
+def find_entries(matrix: Matrix, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
+    """Rows, labels and values of some entries of a table, row by row; of a sparse one, of some that are stored."""
+    places = np.nonzero(chosen)
     if not sparse.issparse(matrix):
         return *places, matrix[places]
     (at,) = places
@@ -41,9 +45,39 @@ def complain(batch: Batch) -> InvalidProbabilities:
     """The error that names the first bad value of a batch."""
     rows, columns, values = find_bad(batch)
     i, j = int(rows[0]), int(columns[0])
-    label = Axes(batch.table.label_names).label(j)
-    shown = batch.cell(i, j) or str(values[0])
-    return InvalidProbabilities(f"{batch.row(i)}, {label} is {shown}; a probability is a number from 0 to 1")
+    hint = _hint_at_column(batch, i, j) or hint_at_scale(values.astype(np.float64), rows, len(batch))
+    return no_probability(describe(batch, i, j, values[0]), hint)
+
+
+def describe(batch: Batch, i: int, j: int, value: Any) -> str:
+    """How an error names a cell of a batch and what is in it, as the file writes it."""
+    shown = batch.cell(i, j) or ("empty or nan" if np.isnan(value) else str(value))
+    return f"{batch.row(i, j)}, {Axes(batch.table.label_names).label(j)} is {shown}"
+
+
+def _hint_at_column(batch: Batch, i: int, j: int) -> str:
+    """What a column of a wide table holds instead of probabilities: text, nothing, or the numbers of the rows."""
+    matrix, names = batch.table.values, batch.table.label_names
+    if sparse.issparse(matrix):
+        return ""
+    column = matrix[:, j].astype(np.float64)
+    if (batch.cell(i, j) or "").endswith("%'"):
+        return "per cent are written as shares: 97% is 0.97"
+    no_number = np.isnan(column) if np.isnan(column[i]) else np.isinf(column)  # as text is read
+    if batch.quote is not None and 2 * np.count_nonzero(no_number) > len(column):
+        hint = "if this column holds no label, choose those that do (--labels), or make it the ids (--id-column)"
+        if batch.ids is not None and names is not None and len(names) == 2:  # three columns, as long tables have
+            others = f"--label-column {names[j]} --value-column {names[1 - j]}"
+            return f"{hint}; if it names the labels, the table is long ({others})"
+        return hint
+    if j == 0 and batch.ids is None and _counts(column):
+        return f"if this column numbers the rows, make it the ids (--id-column {names[j] if names else j})"
+    return ""
+
+
+def _counts(column: NDArray[np.float64]) -> bool:
+    """Whether a column holds whole numbers that increase."""
+    return len(column) > 1 and bool(np.all((column % 1 == 0) & (np.diff(column, prepend=-1) > 0)))
 
 
 def without_bad_rows(batch: Batch) -> Batch:

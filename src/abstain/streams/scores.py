@@ -1,6 +1,6 @@
 """Partial predictions in files beside the truth: scored as they pass by."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.decision import decide_table
-from abstain.errors import InvalidDataset, InvalidLabels, InvalidProbabilities
+from abstain.errors import InvalidDataset, InvalidLabels, InvalidProbabilities, quoted
 from abstain.formats.columns import arrow
 from abstain.losses import Loss, LossLike, as_loss
 from abstain.matrix import Table
@@ -19,11 +19,11 @@ from abstain.penalties import Linear, Penalty, PenaltyLike, as_penalty
 from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
 from abstain.probabilities import Probabilities
 from abstain.streams.batches import Batch, Ids, comparable
-from abstain.streams.files import STDIN
+from abstain.streams.long_form import ColumnNames
 from abstain.streams.pipeline import Progress
 from abstain.streams.relay import ahead
-from abstain.streams.repair import complain
-from abstain.streams.sources import Paths, Sources, open_sources
+from abstain.streams.repair import complain, describe, find_entries
+from abstain.streams.sources import Form, Paths, Sources, open_as
 
 
 @dataclass
@@ -67,27 +67,50 @@ class Scores:
 
 
 def open_beside(
-    files: Mapping[str, Paths], *, id_column: str | None = None, labels: Sequence[str] | None = None
+    files: Mapping[str, Paths],
+    *,
+    form: Form | None = None,
+    id_column: str | None = None,
+    label_column: str | None = None,
+    value_column: str | None = None,
+    labels: Sequence[str] | None = None,
+    format: str | None = None,  # noqa: A002 - as the command line calls it
+    kind_of: str | None = None,
 ) -> dict[str, Sources]:
     """Tables about the same labels, each with its columns in the same order: that of the first one that has them all.
 
-    Long tables list just the labels that occur; if all are long, the labels are those of any.
+    Long tables list just the labels that occur; if all are long, the labels are those of any. The options are those of
+    `open_sources`, and said of all tables; but `label_column` and `value_column` make only those long that have them,
+    and if `kind_of` names a table, `form` and `format` are said of that one only.
     """
-    sides = {name: open_sources(file, id_column=id_column, labels=labels) for name, file in files.items()}
+    columns = ColumnNames(id_column, label_column, value_column)
+
+    def opened(name: str, labels: Sequence[str] | None) -> Sources:
+        kind = (form, format) if kind_of in (None, name) else (None, None)
+        return open_as(files[name], kind[0], columns, labels, kind[1])
+
+    sides = {name: opened(name, labels) for name in files}
+    if columns.are_long and not any(sources.is_long for sources in sides.values()):
+        wanted = " and ".join(quoted(column) for column in (label_column, value_column) if column is not None)
+        raise InvalidDataset(f"no table has the columns of a long one: there is no column {wanted}")
     whole = next((sources for sources in sides.values() if not sources.is_long), None)
     names = dict.fromkeys(label for sources in sides.values() for label in sources.label_names or ())
-    wanted = tuple(names) if whole is None else whole.label_names
-    if whole is not None and wanted is None and any(sources.is_long for sources in sides.values()):
-        wanted = tuple(map(str, range(whole.n_labels)))  # as unnamed labels are called in long tables
+    wanted_labels = tuple(names) if whole is None else whole.label_names
+    if whole is not None and wanted_labels is None and any(sources.is_long for sources in sides.values()):
+        wanted_labels = tuple(map(str, range(whole.n_labels)))  # as unnamed labels are called in long tables
     for name, sources in sides.items():
-        if wanted is None or sources.label_names in (None, wanted):
+        if wanted_labels is None or sources.label_names in (None, wanted_labels):
             continue
-        unknown = next((label for label in sources.label_names or () if label not in wanted), None)
+        unknown = next((label for label in sources.label_names or () if label not in wanted_labels), None)
         if unknown is not None and sources.is_long:
-            raise InvalidLabels(f"{sources.files[0]}: there is no label {unknown!r} in {(whole or sources).files[0]}")
-        if STDIN in sources.files:
-            raise InvalidLabels(f"{STDIN}: the labels must be the same as in the other table, in the same order")
-        sides[name] = open_sources(files[name], id_column=id_column, labels=wanted)
+            raise InvalidLabels(
+                f"{sources.files[0]}: there is no label {quoted(unknown)} in {(whole or sources).files[0]}"
+            )
+        if not sources.can_be_reopened:
+            raise InvalidLabels(
+                f"{sources.files[0]}: the labels must be the same as in the other table, in the same order"
+            )
+        sides[name] = opened(name, wanted_labels)
     return sides
 
 
@@ -132,7 +155,7 @@ def evaluate_files(
     if progress is not None:
         known = [sources.n_rows_estimated for sources in sides.values() if not sources.is_sparse]
         progress.start(known[0] if known else None)
-    with ahead(_side_by_side(sides)) as parts:
+    with ahead(side_by_side(sides)) as parts:
         for tables in parts:
             _score(scores, tables, loss, penalty)
             if progress is not None:
@@ -143,10 +166,10 @@ def evaluate_files(
 def _score(scores: Scores, tables: dict[str, Batch], loss: Loss, penalty: Penalty) -> None:
     truth = tables["truth"].as_part()
     answers: PartialPrediction | PartialRanking
-    with _said_of(tables["prediction"]):
+    with _naming(tables["prediction"], (ABSTAIN, 0, 1), "a label is 1, 0 or −1 (left open, as an empty cell is)", loss):
         kind = PartialRanking if loss.gives_rankings else PartialPrediction
         answers = kind(_with_open_labels(tables["prediction"]).as_part())
-    with _said_of(tables["truth"]):
+    with _naming(tables["truth"], (0, 1), "the truth is 0 or 1"):
         scores.total_loss += float(np.sum(generalized_loss(truth, answers, loss, penalty, average=False)))
     scores.n_rows += len(answers)
     scores.n_abstained += int(answers.n_abstained.sum())
@@ -177,15 +200,24 @@ def _with_open_labels(batch: Batch) -> Batch:
 
 
 @contextmanager
-def _said_of(batch: Batch) -> Iterator[None]:
-    """What is wrong with labels, with the file they are in."""
+def _naming(batch: Batch, codes: tuple[int, ...], expected: str, loss: Loss | None = None) -> Iterator[None]:
+    """What is wrong with labels, with the place in the file and with what is written there; `loss` is of answers."""
     try:
         yield
     except InvalidLabels as reason:
-        raise InvalidLabels(f"{batch.file}: {reason}") from reason
+        values = batch.table.values.data if sparse.issparse(batch.table.values) else batch.table.values
+        known = np.isin(values, codes) | (np.isnan(values) if ABSTAIN in codes else False)
+        if loss is not None and loss.gives_rankings:
+            hint = "; these are answers, not positions: score them with another loss" if known.all() else ""
+            raise InvalidLabels(f"{batch.file}: {reason}{hint}") from reason
+        rows, columns, wrong = find_entries(batch.table.values, ~known)
+        if len(rows) == 0:
+            raise InvalidLabels(f"{batch.file}: {reason}") from reason
+        place = describe(batch, int(rows[0]), int(columns[0]), wrong[0])
+        raise InvalidLabels(f"{place}; {expected}") from reason
 
 
-def _side_by_side(sides: dict[str, Sources]) -> Iterator[dict[str, Batch]]:
+def side_by_side(sides: dict[str, Sources]) -> Generator[dict[str, Batch]]:
     """The same rows of all sides, batch by batch.
 
     One of them leads: a wide one, or else the one that lists most, the probabilities. Sparse ones may skip rows.
@@ -260,7 +292,7 @@ class _Cursor:
         """A row for each of the leader's, empty if it is not listed."""
         compute = arrow("pyarrow.compute")
         names = (leader.row_numbers() if leader.ids is None else leader.ids).array
-        values, at = [], []
+        values, at, listed = [], [], []
         while self.n_at_hand():
             assert self._batch is not None
             assert self._batch.ids is not None
@@ -269,6 +301,7 @@ class _Cursor:
             found = int(np.argmin(np.append(place.is_valid().to_numpy(zero_copy_only=False), False)))
             values.append(self._batch.table.values[self._done : self._done + found])
             at.append(place.slice(0, found).to_numpy(zero_copy_only=False))
+            listed.append((self._batch, self._done))
             self._done += found
             self.n_rows += found
             if found < len(coming):
@@ -277,10 +310,19 @@ class _Cursor:
         if np.any(np.diff(rows) <= 0):
             i = int(np.argmax(np.diff(rows) <= 0)) + 1
             raise InvalidLabels(
-                f"{self.files}: id {names[int(rows[i])].as_py()!r} comes in another order than in {leader.file}"
+                f"{self.files}: id {quoted(names[int(rows[i])].as_py())} comes in another order than in {leader.file}"
             )
         matrix = _spread(values, rows, (len(leader), self.sources.n_labels))
-        return Batch(Table(matrix, self.sources.label_names, Ids(names)), self.files, leader.first_row)
+
+        def quote(i: int, j: int) -> tuple[int, str]:
+            k = next(k for k, some in enumerate(at) if i in some)
+            batch, first = listed[k]
+            assert batch.quote is not None
+            return batch.quote(first + int(np.flatnonzero(at[k] == i)[0]), j)
+
+        is_text = any(batch.quote is not None for batch, _ in listed)
+        table = Table(matrix, self.sources.label_names, Ids(names))
+        return Batch(table, self.files, leader.first_row, quote=quote if is_text else None)
 
     def require_end(self, leaders: str) -> None:
         """Raise `InvalidLabels` if there are rows that the leader does not have."""

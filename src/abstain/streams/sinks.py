@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
-from abstain.drafts import replacing
+from abstain.drafts import replacing, require_writable
 from abstain.errors import InvalidDataset
 from abstain.formats import kind_of
 from abstain.formats.columns import arrow
@@ -218,7 +218,6 @@ def _target(output: str | os.PathLike[str], format: str | None) -> Iterator[tupl
         return
     file = Path(output)
     kind = known_kind(format) if format else kind_of(file)
-    if not file.parent.is_dir():
-        raise FileNotFoundError(f"{file}: there is no folder {str(file.parent)!r}")
+    require_writable(file)
     with replacing(file) as target:
         yield kind, Outlet(target)

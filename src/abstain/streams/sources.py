@@ -10,7 +10,7 @@ from abstain.formats import said_of
 from abstain.streams.array_files import ArrayPart
 from abstain.streams.batches import Batch, Ids
 from abstain.streams.files import File, find_files
-from abstain.streams.long_form import LongPart, looks_long
+from abstain.streams.long_form import ColumnNames, LongPart
 from abstain.streams.parts import Part, WidePart
 from abstain.streams.readers import open_reader
 
@@ -57,6 +57,11 @@ class Sources:
         """The size of all files; None for standard input."""
         sizes = [part.file.n_bytes for part in self._parts]
         return None if None in sizes else sum(n for n in sizes if n is not None)
+
+    @property
+    def can_be_reopened(self) -> bool:
+        """Whether all of it is in files: what comes through a pipe is gone."""
+        return all(part.file.path is not None for part in self._parts)
 
     def parts(self) -> Iterator["Sources"]:
         """Each file by itself."""
@@ -107,6 +112,8 @@ def open_sources(
     *,
     form: Form | None = None,
     id_column: str | None = None,
+    label_column: str | None = None,
+    value_column: str | None = None,
     labels: Sequence[str] | None = None,
     format: str | None = None,  # noqa: A002 - as the command line calls it
     passes: int = 1,
@@ -118,14 +125,17 @@ def open_sources(
     ----------
     inputs : path, or several
         Files, folders (all data files in them, in the order of their names; those that begin with "." or "_" are
-        skipped), or "-" for standard input. The kind of file is told by its ending, as for `abstain.tables.read_table`,
-        that of standard input by its first bytes.
+        skipped), "-" for standard input, or a pipe. The kind of file is told by its ending, as for
+        `abstain.tables.read_table`, that of standard input and of pipes without one by their first bytes.
     form : "wide" or "long", optional
         Wide tables have a column for each label. Long ones have three: the row's name, the label's name and the
         probability; the rows of an instance follow each other, and what is not listed has probability 0. By default
         tables with three columns of which two are called "label" and "probability" are long.
     id_column : str, optional
         The column with the names of the rows; by default as for `read_table`.
+    label_column, value_column : str, optional
+        What long tables call the column with the names of the labels, by default "label", and the one with the numbers,
+        by default "probability" (or "answer", or "relevant"). Tables for which either is given are long.
     labels : sequence of str, optional
         The labels to take, in this order. By default all: of long tables those that occur, for which they are read
         once more (standard input must then be called long here).
@@ -156,6 +166,23 @@ def open_sources(
     ('sky', 'sea') 2
     Table of 2 rows × 2 labels (float64): 'sky', 'sea'; rows 'a', 'b'
     """
+    columns = ColumnNames(id_column, label_column, value_column)
+    if form == "wide" and columns.are_long:
+        raise ValueError("form: wide tables have no label_column or value_column")
+    form = "long" if columns.are_long else form
+    return open_as(inputs, form, columns, labels, format, passes, row_groups)
+
+
+def open_as(
+    inputs: Paths,
+    form: Form | None,
+    columns: ColumnNames,
+    labels: Sequence[str] | None = None,
+    format: str | None = None,  # noqa: A002 - as the command line calls it
+    passes: int = 1,
+    row_groups: Sequence[int] | None = None,
+) -> Sources:
+    """Open files; without a form, those that have the columns of long tables are long."""
     files = find_files([inputs] if isinstance(inputs, str | PathLike) else inputs, format)
     for file in files:
         if passes > 1 or (form == "long" and labels is None):
@@ -163,7 +190,7 @@ def open_sources(
     parts: list[Part] = []
     for file in files:
         with said_of(file.name):
-            part = open_part(file, form, id_column, None if labels is None else list(labels), row_groups)
+            part = open_part(file, form, columns, None if labels is None else list(labels), row_groups)
             if parts:
                 part.require_same_kind(parts[0])
         parts.append(part)
@@ -173,16 +200,18 @@ def open_sources(
 def open_part(
     file: File,
     form: Form | None,
-    id_column: str | None,
+    columns: ColumnNames,
     labels: Sequence[str] | None,
     row_groups: Sequence[int] | None = None,
 ) -> Part:
     """One file of probabilities, whatever its kind and form."""
+    file.require_content()
     if file.kind in (".npy", ".npz"):
-        return ArrayPart(file, id_column, labels)
+        return ArrayPart(file, columns.ids, labels)
     reader = open_reader(file, row_groups)
-    is_long = form == "long" or (form is None and looks_long(reader.schema))
-    return (LongPart if is_long else WidePart)(reader, id_column, labels)
+    if form == "long" or (form is None and columns.look_long(reader.schema.names)):
+        return LongPart(reader, columns, labels)
+    return WidePart(reader, columns.ids, labels)
 
 
 def _of_same_labels(parts: list[Part]) -> list[Part]:

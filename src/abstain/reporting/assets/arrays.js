@@ -72,10 +72,10 @@ Abstain.arrays = (() => {
     return facts.kind === "float32" ? Float64Array.from(values) : values;
   }
 
-  /** The JSON in a packed data element. */
-  async function readJSON(document, name) {
-    return JSON.parse(new TextDecoder().decode(await bytesOf(document, name)));
+  /** The text in a packed data element. */
+  async function readText(document, name) {
+    return new TextDecoder().decode(await bytesOf(document, name));
   }
 
-  return { read, readJSON };
+  return { read, readText };
 })();

@@ -68,7 +68,7 @@ const Controls = (() => {
     const { title, unit, most } = KNOBS[name];
     const slider = make("input", { type: "range", id: `${name}-slider`, min: 0, "aria-describedby": `${name}-hint` });
     const field = make("input", {
-      type: "number", id: `${name}-field`, min: 0, max: most, step: "any", inputmode: "decimal",
+      type: "text", id: `${name}-field`, inputmode: "decimal",
       "aria-label": unit ? `${title}, per cent` : title, "aria-describedby": `${name}-hint ${name}-mistake`,
     });
     const hint = make("p", { class: "hint", id: `${name}-hint` });

@@ -255,6 +255,16 @@
       return points;
     }
 
+    /** The same points, all at once, for those who cannot wait. */
+    curveNow(penalty) {
+      if (!this.#points.has(penalty)) {
+        const points = spreadCosts(this.#largestCost, N_CURVE_COSTS).map((cost) => this.point(penalty, cost));
+        this.#points.set(penalty, points);
+        this.#curves.set(penalty, Promise.resolve(points));
+      }
+      return this.#points.get(penalty);
+    }
+
     /** A point of the curve: the sums of a setting, without its answers. */
     point(penalty, cost) {
       const { rows } = this.#inner;
@@ -378,7 +388,7 @@
     const [p, truth, { ids, texts }] = await Promise.all([
       read("probabilities"),
       facts.hasTruth ? read("truth") : new Uint8Array(n * m),
-      Abstain.arrays.readJSON(document, "rows"),
+      Abstain.arrays.readText(document, "rows").then(JSON.parse),
     ]);
     const rows = Int32Array.from({ length: n }, (_, i) => i);
     const source = { p, truth, hasTruth: facts.hasTruth, n, m, rows, read };

@@ -24,6 +24,16 @@ const Elements = (() => {
     if (element.textContent !== text) element.textContent = text;
   }
 
+  /** A name as nodes that may be broken after . / _ - and :, and not within a word. */
+  function breakable(name) {
+    return name.split(/(?<=[./_:-])(?=[^./_:-])/).flatMap((part, i) => (i === 0 ? [part] : [make("wbr"), part]));
+  }
+
+  /** Writes a name so that it can be broken, unless it stands there. */
+  function setName(element, name) {
+    if (element.textContent !== name) element.replaceChildren(...breakable(name));
+  }
+
   /** The last of many calls, once they have paused. */
   function afterPause(milliseconds, action) {
     let timer = 0;
@@ -33,5 +43,5 @@ const Elements = (() => {
     };
   }
 
-  return Object.freeze({ byId, make, fillSelect, setText, afterPause });
+  return Object.freeze({ byId, make, fillSelect, setText, breakable, setName, afterPause });
 })();

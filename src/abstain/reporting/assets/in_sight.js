@@ -2,7 +2,7 @@
 
 // Parts of the page that are out of sight are drawn when they come into sight, or once the sliders rest.
 const InSight = (() => {
-  const waiting = new Set();
+  const waiting = new Map(); // elements, and how to draw them
 
   /** A way to draw `element` that does not keep the reader waiting for what cannot be seen. */
   function drawer(element, render) {
@@ -23,11 +23,16 @@ const InSight = (() => {
 
     return (view) => {
       latest = view;
-      waiting.add(element);
+      waiting.set(element, catchUp);
       if (isSeen) catchUp();
       else later();
     };
   }
 
-  return Object.freeze({ drawer, isDone: () => waiting.size === 0 });
+  /** Draw all that waits, in sight or not. */
+  function finish() {
+    for (const draw of [...waiting.values()]) draw();
+  }
+
+  return Object.freeze({ drawer, finish, isDone: () => waiting.size === 0 });
 })();

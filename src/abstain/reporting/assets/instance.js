@@ -2,7 +2,7 @@
 
 // One instance as an element: what it is, and its labels as chips in groups — yes, ask a human, no.
 const Instance = (() => {
-  const { make } = Elements;
+  const { breakable, make } = Elements;
   const { percent } = Format;
   const FEW = 12; // ranked labels shown before the rest is asked for
   const MANY = 30; // chips of a group, and of one that is opened; of thousands of labels the rest is only counted
@@ -19,7 +19,7 @@ const Instance = (() => {
     const symbol = kind === "ranked" ? String(code + 1) : GROUPS[kind].symbol;
     return make("li", { class: `chip ${kind}${isWrong ? " wrong" : ""}${isChosen ? " chosen" : ""}` },
       make("span", { class: "symbol", "aria-hidden": "true" }, symbol),
-      make("span", { class: "name" }, name),
+      make("span", { class: "name" }, ...breakable(name)),
       make("span", { class: "probability" }, percent(probability)),
       remark && make("span", { class: "remark" }, remark));
   }
@@ -92,7 +92,7 @@ const Instance = (() => {
     return make("li", { class: kind, tabindex: -1, "data-row": i, "aria-label": `Instance ${id}` },
       image && make("img", { src: image, alt: `Picture of instance ${id}`, loading: "lazy" }),
       make("div", { class: "body" },
-        make("h3", {}, id),
+        make("h3", {}, ...breakable(id)),
         text && make("p", { class: `text${isOpen ? "" : " short"}` }, text),
         ...groups));
   }

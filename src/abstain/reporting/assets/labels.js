@@ -2,7 +2,7 @@
 
 // The table of labels: sorted, searched, and never more rows than can be drawn at once.
 const Labels = (() => {
-  const { byId, make, setText } = Elements;
+  const { byId, make, setName, setText } = Elements;
   const { count, percent, quantity, isNumber } = Format;
   const ROWS = 50;
 
@@ -95,7 +95,7 @@ const Labels = (() => {
         const value = column.value(j, latest);
         if (column.isText) {
           const button = cell.firstChild;
-          setText(button, value);
+          setName(button, value);
           button.title = value; // long names are cut off
           button.dataset.label = j;
           button.setAttribute("aria-pressed", String(latest.state.label === j));
@@ -114,6 +114,7 @@ const Labels = (() => {
       const found = chosen();
       const shown = found.slice(0, limit);
       if (body.firstChild && body.firstChild.children.length !== visible.length) body.replaceChildren();
+      setText(byId("label-none"), found.length === 0 ? `No label contains “${search.value.trim()}”.` : "");
       while (body.children.length > shown.length) body.lastChild.remove();
       while (body.children.length < shown.length) body.append(row(visible));
       shown.forEach((j, k) => fill(body.children[k], j, visible));

@@ -5,6 +5,18 @@
   const { byId, setText } = Elements;
   const root = document.documentElement;
 
+  // The settings stay in sight beside the results; where they are taller than the window, their end does.
+  const watchHeight = new ResizeObserver(([{ target }]) => {
+    root.style.setProperty("--settings-height", `${target.offsetHeight}px`);
+  });
+  watchHeight.observe(byId("settings"));
+
+  // In a frame of a notebook, a link to a place within the page would lead to the notebook.
+  byId("skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    byId("settings").focus();
+  });
+
   function introduce(dataset) {
     const { nInstances, nLabels, nTotal } = dataset;
     setText(byId("title"), dataset.title);
@@ -107,6 +119,17 @@
         if (!isWaiting) delete root.dataset.busy;
       }
     }
+    /** Paper does not wait for timers or frames: all that is missing is computed and drawn before they come. */
+    async function drawNow() {
+      const { penalty } = store.get();
+      const { problem, fullKey } = await decide(store.get());
+      Plots.run();
+      curve = { key: fullKey, points: problem.curveNow(penalty) };
+      setText(byId("curves-note"), "");
+      await update();
+      InSight.finish();
+    }
+    addEventListener("beforeprint", drawNow);
     store.listen(schedule);
     return schedule;
   }

@@ -37,19 +37,23 @@ const Plots = (() => {
     type: "scatter", mode: "lines", name, x, y, line: { color: Theme.colour(colour), width: 2 }, ...more,
   });
 
-  let loading = null;
+  let source = null; // of the library, once it is unpacked
+  const isUnpacked = () => source !== null;
   const areReady = () => typeof Plotly !== "undefined";
 
-  /** The library comes asleep, because waking it takes a second: everything else is on the screen before that. */
-  function load() {
-    loading ??= new Promise((resolve) => setTimeout(resolve, 50)).then(() => {
-      if (areReady()) return;
-      document.body.append(Elements.make("script", {}, Elements.byId("plotly").textContent));
-    });
-    return loading;
+  /** Run the library, if it is unpacked and has not run yet. That takes a second. */
+  function run() {
+    if (isUnpacked() && !areReady()) document.body.append(Elements.make("script", {}, source));
+  }
+
+  /** The library comes packed, and does not run by itself: everything else is on the screen before that. */
+  async function load() {
+    source = await Abstain.arrays.readText(document, "plotly");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    run();
   }
 
   const draw = (place, traces, arrangement) => Plotly.react(place, traces, arrangement, CONFIG);
 
-  return Object.freeze({ load, areReady, axis, layout, line, draw });
+  return Object.freeze({ load, run, isUnpacked, areReady, axis, layout, line, draw });
 })();

@@ -53,7 +53,8 @@ const Reliability = (() => {
         : dataset.labelFacts[label].calibrationError;
       setText(byId("reliability-note"),
         `On the dashed line probabilities are what they claim. They are off by ${quantity(error)} on average`
-        + `${label === null ? ", label by label" : ""}. Bars: 95 % intervals.`);
+        + `${label === null ? ", label by label" : ""}. Each dot stands for a tenth of the scale, or for more of it where `
+        + "there are few cases; bars are 95 % intervals.");
     }
 
     function render({ state }) {

@@ -65,9 +65,9 @@ const Store = (() => {
       return `#${parts}`;
     }
 
-    // Browsers refuse an address that changes with every step of a slider.
+    // Browsers refuse an address that changes with every step of a slider. A frame in a notebook has no address.
     const remember = Elements.afterPause(250, () => {
-      if (location.hash !== written()) history.replaceState(null, "", written());
+      if (location.protocol !== "about:" && location.hash !== written()) history.replaceState(null, "", written());
     });
 
     function set(changes) {
