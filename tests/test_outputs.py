@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from abstain.cli import main
-from abstain.drafts import is_same_place, replacing, require_writable
+from abstain.drafts import find_same, replacing, require_writable
 from abstain.errors import InvalidDataset
 from abstain.streams import Job, budget_files, decide_files
 from abstain.tables import Table, read_table, write_table
@@ -98,9 +98,9 @@ def test_a_file_of_prices_is_an_input_too(command, option, folder):
 
 
 def test_places_that_are_not_there_yet(folder):
-    assert is_same_place(Path("q.csv"), folder / "sub" / ".." / "q.csv")
-    assert not is_same_place(Path("q.csv"), Path("sub/q.csv"))
-    assert not is_same_place(Path("p.csv"), Path("q.csv"))
+    files = [Path("p.csv"), Path("q.csv"), Path("r.csv")]
+    assert find_same(files, [folder / "sub" / ".." / "q.csv"]) == Path("q.csv")
+    assert find_same(files, [Path("sub/q.csv"), Path("sub/p.csv")]) is None
 
 
 # Folders in which nothing can be written

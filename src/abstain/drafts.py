@@ -57,17 +57,25 @@ def require_writable(file: Path, *, new_folders: bool = False) -> None:
         raise type(reason)(reason.errno, f"cannot be written ({reason.strerror})", str(file)) from reason
 
 
-def is_same_place(one: Path, other: Path) -> bool:
-    """Whether two paths lead to the same file, through links too, whether or not it is there yet."""
-    if os.path.realpath(one) == os.path.realpath(other):
-        return True
-    return one.exists() and other.exists() and one.samefile(other)
+def find_same(files: Iterable[Path], others: Iterable[Path]) -> Path | None:
+    """The first of some files that is also among others, by whatever path or link, whether or not it is there yet."""
+    known = {identity for other in others for identity in _identities(other)}
+    return next((file for file in files if not known.isdisjoint(_identities(file))), None)
 
 
-def require_apart(output: Path, inputs: Iterable[Path]) -> None:
+def require_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
     """Raise `InvalidDataset` if an output would take the place of something that is read."""
-    if any(is_same_place(output, file) for file in inputs):
-        raise InvalidDataset(f"{output}: is an input; choose another output")
+    if (same := find_same(outputs, inputs)) is not None:
+        raise InvalidDataset(f"{same}: is an input; choose another output")
+
+
+def _identities(file: Path) -> set[object]:
+    """What tells a file from others: where its path leads, and what the disk knows it by, if it is there."""
+    found: set[object] = {os.path.realpath(file)}
+    with suppress(OSError):
+        known = file.stat()
+        found.add((known.st_dev, known.st_ino))
+    return found
 
 
 def nameless_file(owner: object, folder: Path | None = None) -> IO[bytes]:

@@ -183,9 +183,8 @@ def require_unread(outputs: Sequence[str | None], *given: Any) -> None:
     """Raise `InvalidDataset` if an output would take the place of a file that an option has named."""
     from abstain.drafts import require_apart
 
-    for output in outputs:
-        if output is not None:
-            require_apart(Path(output), [file for file in given if isinstance(file, Path)])
+    written = [Path(output) for output in outputs if output is not None]
+    require_apart(written, [file for file in given if isinstance(file, Path)])
 
 
 def penalty_of(given: Penalty | Path, label_names: Sequence[str] | None, n_labels: int) -> Penalty:

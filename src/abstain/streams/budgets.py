@@ -77,7 +77,7 @@ def budget_files(
     sources.require_labels()
     for file, others in ((output, []), (queue, [] if output is None else [Path(output)])):
         if file is not None and os.fspath(file) != "-":
-            require_place(Path(file), sources, others)
+            require_place([Path(file)], sources, others)
             require_writable(Path(file))
     limits = _read(sources, loss, 0, given)  # what makes no sense is said before anything is read
     if limits.per_label is not None:

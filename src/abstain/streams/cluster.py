@@ -99,9 +99,9 @@ def _tasks(sources: Sources, folder: Path, job: Job) -> list[Task]:
         ):
             if task.output in tasks:
                 raise InvalidDataset(f"{file}: would be written to {task.output}, as {tasks[task.output].file} is")
-            require_place(task.output, sources)
             job.require_keepable(part.file.kind, sources)
             tasks[task.output] = task
+    require_place(tasks, sources)
     return list(tasks.values())
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from abstain.decision import decide_table
-from abstain.drafts import is_same_place, require_apart, require_writable
+from abstain.drafts import find_same, require_apart, require_writable
 from abstain.errors import InvalidDataset, InvalidProbabilities
 from abstain.formats import kind_of
 from abstain.formats.columns import arrow
@@ -195,14 +195,14 @@ def decide_files(
         job.require_keepable(f".{output_format}", sources)
     else:
         outputs = _in_folder(sources, Path(output)) if to_folder else {Path(output): sources}
+    require_place(outputs, sources)
     for file in outputs:
-        require_place(file, sources)
         require_writable(file, new_folders=to_folder)
         job.require_keepable(kind_of(file), sources)
     run = _Run(job, sources, decider, progress)
     with ExitStack() as stack:
         if queue is not None:
-            require_place(Path(queue), sources, outputs)
+            require_place([Path(queue)], sources, outputs)
             run.queue = stack.enter_context(_open_queue(queue, job.layout(sources)))
         if progress is not None:
             progress.start(sources.n_rows_estimated)
@@ -224,7 +224,7 @@ def decide_file(
     With `resume`, an output that was made of the same input by the same job is kept.
     """
     sources = job.open(file, row_groups=row_groups)
-    require_place(Path(output), sources)
+    require_place([Path(output)], sources)
     job.require_keepable(kind_of(Path(output)), sources)
     return _Run(job, sources, None, None).write_or_keep(sources, Path(output), resume, row_groups)
 
@@ -313,11 +313,11 @@ def _fill_folder(run: _Run, outputs: dict[Path, Sources], resume: bool) -> Summa
     return total
 
 
-def require_place(output: Path, sources: Sources, others: Collection[Path] = ()) -> None:
+def require_place(outputs: Collection[Path], sources: Sources, others: Collection[Path] = ()) -> None:
     """Raise `InvalidDataset` if a file would take the place of an input or of another output."""
-    require_apart(output, map(Path, sources.files))
-    if any(is_same_place(output, other) for other in others):
-        raise InvalidDataset(f"{output}: the answers go there; choose another file for the queue")
+    require_apart(outputs, map(Path, sources.files))
+    if (same := find_same(outputs, others)) is not None:
+        raise InvalidDataset(f"{same}: the answers go there; choose another file for the queue")
 
 
 def _open_queue(file: str | os.PathLike[str], layout: Layout) -> Any:
