@@ -15,7 +15,7 @@ import abstain
 from abstain import InvalidDataset, InvalidProbabilities
 from abstain.matrix import Axes
 from abstain.reviews import review_queue
-from abstain.streams import Job, array_files, batches, decide_files, readers
+from abstain.streams import Job, batches, decide_files, readers
 from abstain.streams import queue as queue_module
 from abstain.tables import Table, read_table, write_table
 
@@ -40,8 +40,7 @@ SIZES = {"in memory": (1 << 21, 1 << 13, 1 << 18), "spilled": (40, 7, 13), "one 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """So that every test has many of them."""
-    for module in (batches, readers, array_files):
-        monkeypatch.setattr(module, "ENTRIES", 20 * M)
+    monkeypatch.setattr(batches, "BATCH_BYTES", 20 * M * P.itemsize)
     monkeypatch.setattr(readers, "TEXT_CHUNK", 900)
 
 

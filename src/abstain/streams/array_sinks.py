@@ -26,8 +26,7 @@ class NpySink(Sink):
         self._write_header()
 
     def _write_header(self) -> None:
-        descr = np.dtype(np.int32 if self.layout.is_ranking else np.int8).str
-        shape = self.n_rows, len(self.layout.labels)
+        descr, shape = self.layout.code_dtype.str, (self.n_rows, len(self.layout.labels))
         npy.write_array_header_2_0(self.target, {"descr": descr, "fortran_order": False, "shape": shape})
 
     def write(self, batch: Batch, prediction: Prediction) -> None:
@@ -44,7 +43,7 @@ class NpzSink(Sink):
 
     def __init__(self, layout: Layout, target: IO[bytes], folder: Path) -> None:
         self.layout, self.target = layout, target
-        codes = np.int32 if layout.is_ranking else np.int8
+        codes = layout.code_dtype
         self._ids: _Column | None = None
         if layout.rows_named:
             is_number = arrow("pyarrow.types").is_integer(layout.id_type)
