@@ -3,7 +3,6 @@
 import mmap
 import shutil
 import struct
-import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -15,6 +14,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain.drafts import temporary_file
 from abstain.errors import InvalidDataset
 from abstain.formats.arrays import only_table
 from abstain.formats.columns import arrow
@@ -155,7 +155,7 @@ class _Arrays:
         with zipfile.ZipFile(source) as archive:
             info = archive.getinfo(f"{name}.npy")
             if info.compress_type != zipfile.ZIP_STORED:
-                with tempfile.TemporaryFile() as unpacked, archive.open(info) as entry:
+                with temporary_file() as unpacked, archive.open(info) as entry:
                     shutil.copyfileobj(entry, unpacked, 1 << 20)
                     unpacked.flush()
                     return _map(unpacked, 0)  # the mapping keeps it

@@ -135,7 +135,7 @@ class QueueWriter:
             if len(level.runs) < MOST_RUNS:
                 return
             entries = level.taken_out()
-        file = self._stack.enter_context(nameless_file(self, self.path.parent))
+        file = self._stack.enter_context(nameless_file(self, self.path))
         self._levels.append(_Level(file, self._schema))
         self._levels[-1].keep(entries)
 

@@ -7,9 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from tempfile import TemporaryFile
 from typing import IO, Any
 
+from abstain.drafts import temporary_file
 from abstain.errors import InvalidDataset
 from abstain.formats.columns import MISSING, arrow, holds_names, is_number
 from abstain.formats.names import require_different
@@ -170,7 +170,7 @@ def _unpacked(source: Any, groups: list[int], names: list[str], height: int) -> 
     with ExitStack() as stack:
         for first in range(0, len(names), FEW):
             some = names[first : first + FEW]
-            spill = stack.enter_context(TemporaryFile())
+            spill = stack.enter_context(temporary_file())
             schema = arrow().schema([source.schema_arrow.field(name) for name in some])
             with ipc.new_file(spill, schema) as writer:
                 for columns in _by_pages(source, groups, some, height):

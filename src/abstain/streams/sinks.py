@@ -166,7 +166,7 @@ def open_sink(output: str | os.PathLike[str], layout: Layout, format: str | None
     """
     with _target(output, format) as (kind, target):
         if kind in (".npy", ".npz"):
-            sink: Sink = NpySink(layout, target) if kind == ".npy" else NpzSink(layout, target, Path(output).parent)
+            sink: Sink = NpySink(layout, target) if kind == ".npy" else NpzSink(layout, target, Path(output))
         else:
             kind_of_sink = RowGroupSink if kind == ".parquet" and not layout.is_sparse else TableSink
             sink = kind_of_sink(layout, _table_writer(kind, target, layout.schema))
