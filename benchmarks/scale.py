@@ -24,6 +24,11 @@ SECTIONS = [
         streams.memory(),
     ),
     Section(
+        "Streams: large row groups",
+        "The same for files that do not suit: large row groups of float64, not compressed, and answers in long form.",
+        streams.large_row_groups(),
+    ),
+    Section(
         "Growth with the rows",
         "Parquet to Parquet, all cores, start-up included: time grows with the rows, memory does not.",
         growth.with_rows(),

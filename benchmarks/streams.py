@@ -13,7 +13,7 @@ from scipy import sparse
 from benchmarks.measure import Row, scratch, usage_of
 
 ABSTAIN = sys.executable, "-m", "abstain"
-ONE_GIB = 1024  # in MiB
+LIMIT = 700  # MiB
 
 # What pyarrow alone does: the same file once more, a row group at a time, all cores reading.
 COPY = """
@@ -34,12 +34,14 @@ with pq.ParquetFile(sys.argv[3]) as source, pq.ParquetWriter(sys.argv[2], source
 """
 
 
-def write_scores(file: Path, n: int, m: int, *, n_groups: int | None = None, dtype: Any = np.float32) -> None:
+def write_scores(
+    file: Path, n: int, m: int, *, n_groups: int | None = None, dtype: Any = np.float32, compression: str = "snappy"
+) -> None:
     """Mostly certain probabilities, by default in row groups of some 100 MB."""
     rng = np.random.default_rng(0)
     schema = pa.schema([(f"label{j}", pa.from_numpy_dtype(dtype)) for j in range(m)])
     height = max(1, 25_000_000 // m if n_groups is None else -(-n // n_groups))
-    with pq.ParquetWriter(file, schema) as writer:
+    with pq.ParquetWriter(file, schema, compression=compression) as writer:
         for first in range(0, n, height):
             rows = min(height, n - first)
             columns = [pa.array(rng.beta(0.3, 1.2, rows).astype(dtype)) for _ in range(m)]
@@ -117,9 +119,33 @@ def memory() -> Iterator[Row]:
         yield _bounded(f"4000000 × 670000 with 100 entries a row, {size:.1f} GB of npz, Hamming", command)
 
 
+def large_row_groups() -> Iterator[Row]:
+    """Files that others have written: row groups of any size, float64, not compressed."""
+    with scratch() as folder:
+        scores, write = folder / "scores.parquet", ["-o", str(folder / "answers.parquet"), "--quiet"]
+        write_scores(scores, 2_000_000, 100, n_groups=40, dtype=np.float64, compression="none")
+        decide = [*ABSTAIN, "decide", str(scores)]
+        yield _bounded("40 row groups of 50000 × 100, Hamming", [*decide, *write])
+        yield _bounded("the same, rank loss", [*decide, "--loss", "rank", *write])
+        queue = ["--queue", str(folder / "queue.csv"), "--penalty", "0.3"]
+        yield _bounded("the same, Hamming with a review queue", [*decide, *queue, *write])
+        yield _bounded("the same, a budget of 5 %", [*ABSTAIN, "budget", str(scores), "--rate", "0.05", *write])
+    for n_groups, height, m in ((3, 330_000, 100), (2, 160_000, 200), (1, 2_000_000, 60), (4, 2_000, 10_000)):
+        with scratch() as folder:
+            scores, write = folder / "scores.parquet", ["-o", str(folder / "answers.parquet"), "--quiet"]
+            options = {"n_groups": n_groups, "dtype": np.float64, "compression": "none"}
+            write_scores(scores, n_groups * height, m, **options)
+            yield _bounded(f"{n_groups} of {height} × {m}, Hamming", [*ABSTAIN, "decide", str(scores), *write])
+    with scratch() as folder:
+        sparse.save_npz(folder / "scores.npz", sparse_scores(1_000_000, 670_000, 100), compressed=False)
+        command = [*ABSTAIN, "decide", str(folder / "scores.npz"), "-o", str(folder / "answers.parquet"), "--quiet"]
+        yield _bounded("1000000 × 670000 with 100 entries a row, from npz to Parquet, Hamming", command)
+
+
 def _bounded(what: str, command: list[str]) -> Row:
     used = usage_of(command)
-    return Row(what, f"{used.peak_mib:.0f} MiB at most, {used.wall:.0f} s", "≤ 1 GiB", used.peak_mib <= ONE_GIB)
+    found = f"{used.peak_mib:.0f} MiB at most, {used.wall:.0f} s"
+    return Row(what, found, f"≤ {LIMIT} MiB", used.peak_mib <= LIMIT)
 
 
 def sparse_scores(n: int, m: int, stored: int) -> sparse.csr_array:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 import abstain
 from abstain import InvalidDataset, InvalidLabels, InvalidProbabilities, metrics
-from abstain.streams import Job, array_files, batches, decide_files, readers
+from abstain.streams import Job, batches, decide_files, readers
 from abstain.streams.scores import Scores, evaluate_files, open_beside
 from abstain.tables import Table, write_table
 
@@ -35,10 +35,8 @@ KINDS = (".parquet", ".csv", ".csv.gz", ".arrow", ".arrows", ".npy", ".npz")
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
-    """So that every table has many of them, and each kind of file its own sizes."""
-    monkeypatch.setattr(batches, "ENTRIES", 31 * M)
-    monkeypatch.setattr(readers, "ENTRIES", 40 * M)
-    monkeypatch.setattr(array_files, "ENTRIES", 23 * M)
+    """So that every table has many of them, more rows the smaller its numbers are."""
+    monkeypatch.setattr(batches, "BATCH_BYTES", 31 * M * P.itemsize)
     monkeypatch.setattr(readers, "TEXT_CHUNK", 700)
 
 
@@ -219,8 +217,7 @@ def test_any_penalty(form, penalty, tmp_path):
 @pytest.mark.parametrize("sizes", [(7, 50), (50, 7), (N, 1), (1, N)])
 @pytest.mark.parametrize("small", [1, 13 * M, 1 << 20])
 def test_row_groups_and_batches_of_any_size(sizes, small, tmp_path, monkeypatch):
-    for module in (batches, readers, array_files):
-        monkeypatch.setattr(module, "ENTRIES", small)
+    monkeypatch.setattr(batches, "BATCH_BYTES", small * P.itemsize)
     prediction, files = abstain.decide(P, "f1", PENALTY), {}
     for name, values, size in (("prediction", prediction.codes, sizes[0]), ("truth", Y, sizes[1])):
         files[name] = tmp_path / f"{name}.parquet"

@@ -177,6 +177,48 @@ def test_a_full_disk(kind, scores, tmp_path):
         assert drafts(disk) == []
 
 
+# What needs the folder for temporary files: packed arrays, row groups too large to be read as a whole, ids too many to
+# be sorted in memory, and standard input of a kind that cannot be read from a pipe.
+def write_packed(path):
+    np.savez_compressed(path, values=P)
+
+
+def write_large_row_group(path):
+    pq.write_table(pa.table({f"l{j}": np.zeros(300_000) for j in range(70)}), path, row_group_size=300_000)
+
+
+def write_many_ids(path):
+    n = 1 << 21
+    pq.write_table(pa.table({"id": np.arange(n), "a": np.zeros(n, np.float32)}), path)
+
+
+def write_standard_input(path):
+    np.save(path, P)
+
+
+@pytest.mark.parametrize(
+    ("write", "kind"),
+    [
+        (write_packed, ".npz"),
+        (write_large_row_group, ".parquet"),
+        (write_many_ids, ".parquet"),
+        (write_standard_input, ".npy"),
+    ],
+)
+def test_a_full_folder_for_temporary_files(write, kind, tmp_path):
+    source, target = tmp_path / f"p{kind}", tmp_path / "q.parquet"
+    write(source)
+    given = "-" if write is write_standard_input else str(source)
+    with small_disk(tmp_path / "disk", "200k") as disk, source.open("rb") as stdin:
+        command = [*ABSTAIN, "decide", given, "-o", str(target), "--quiet"]
+        environment = os.environ | {"TMPDIR": str(disk)}
+        done = subprocess.run(command, stdin=stdin, capture_output=True, text=True, env=environment)
+    expected = "cannot be written to (No space left on device); set TMPDIR to a folder with enough room\n"
+    assert done.stderr == f"Error: {disk}: the folder for temporary files {expected}"
+    assert done.returncode == 1
+    assert not target.exists()
+
+
 def test_standard_output_that_takes_no_more(scores):
     with open("/dev/full", "wb") as full:  # noqa: PTH123
         done = subprocess.run([*ABSTAIN, "decide", str(scores / "p.npy")], stdout=full, stderr=subprocess.PIPE)

@@ -14,7 +14,7 @@ from abstain import InvalidBudget, InvalidProbabilities
 from abstain.matrix import Axes
 from abstain.metrics import expected_generalized_loss
 from abstain.reviews import review_queue
-from abstain.streams import array_files, batches, open_sources, readers
+from abstain.streams import batches, open_sources, readers
 from abstain.streams.budgets import budget_files
 from abstain.tables import Table, read_table, write_table
 
@@ -67,8 +67,7 @@ def said(limits):
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """So that every test has many of them."""
-    for module in (batches, readers, array_files):
-        monkeypatch.setattr(module, "ENTRIES", 40 * M)
+    monkeypatch.setattr(batches, "BATCH_BYTES", 40 * M * P.itemsize)
     monkeypatch.setattr(readers, "TEXT_CHUNK", 4000)
 
 

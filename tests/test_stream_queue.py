@@ -15,7 +15,7 @@ import abstain
 from abstain import InvalidDataset, InvalidProbabilities
 from abstain.matrix import Axes
 from abstain.reviews import review_queue
-from abstain.streams import Job, array_files, batches, decide_files, readers
+from abstain.streams import Job, batches, decide_files, readers
 from abstain.streams import queue as queue_module
 from abstain.tables import Table, read_table, write_table
 
@@ -33,15 +33,15 @@ THIN[:, 2] = 0.375  # long tables list every row
 LOSSES = {"costs": abstain.Hamming(np.linspace(0.5, 2.0, M), np.linspace(1.5, 0.3, M))} | {
     name: kind() for name, kind in abstain.losses.LOSSES.items()
 }
-# How many entries are sorted in memory, how many of a run are read at a time, and how many are written.
-SIZES = {"in memory": (1 << 21, 1 << 13, 1 << 18), "spilled": (40, 7, 13), "one by one": (1, 1, 1)}
+# How many entries are sorted in memory, how many of a run are read at a time, how many are written, and how many runs
+# become one.
+SIZES = {"in memory": (1 << 21, 1 << 13, 1 << 18, 64), "spilled": (40, 7, 13, 64), "one by one": (1, 1, 1, 2)}
 
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """So that every test has many of them."""
-    for module in (batches, readers, array_files):
-        monkeypatch.setattr(module, "ENTRIES", 20 * M)
+    monkeypatch.setattr(batches, "BATCH_BYTES", 20 * M * P.itemsize)
     monkeypatch.setattr(readers, "TEXT_CHUNK", 900)
 
 
@@ -56,7 +56,7 @@ def spilled(monkeypatch):
 
 
 def use_sizes(monkeypatch, which):
-    for name, size in zip(("RUN", "CHUNK", "WRITTEN"), SIZES[which], strict=True):
+    for name, size in zip(("RUN", "CHUNK", "WRITTEN", "MOST_RUNS"), SIZES[which], strict=True):
         monkeypatch.setattr(queue_module, name, size)
 
 

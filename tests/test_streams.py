@@ -3,7 +3,6 @@
 import gzip
 import pickle
 import re
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -31,8 +30,7 @@ SPARSE = sparse.csr_array(np.where(P < 0.6, 0, P))
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """So that every test has many of them."""
-    for module in (batches_module, readers, sys.modules["abstain.streams.array_files"]):
-        monkeypatch.setattr(module, "ENTRIES", 40 * M)
+    monkeypatch.setattr(batches_module, "BATCH_BYTES", 40 * M * P.itemsize)
     monkeypatch.setattr(readers, "TEXT_CHUNK", 900)
 
 
@@ -329,7 +327,7 @@ def test_one_file_for_a_worker(tmp_path):
 
 @pytest.mark.parametrize(("whole", "few"), [(10**9, 3), (0, 100), (0, 3)], ids=["whole", "by pages", "unpacked"])
 def test_parquet_is_read_in_parts_of_any_kind(whole, few, tmp_path, monkeypatch):
-    monkeypatch.setattr(readers, "WHOLE", whole)
+    monkeypatch.setattr(readers, "READ_BYTES", whole)
     monkeypatch.setattr(readers, "FEW", few)
     names = ["a.b", "a", "c", "b", "a.b.c", "d", "e"]
     columns = {"e": P[:, 6], "id": IDS} | {name: P[:, j] for j, name in enumerate(names[:6])}

@@ -1,6 +1,7 @@
 """Files that are there whole or not at all, files that are never seen, and whether a file may be written at all."""
 
 import errno
+import io
 import os
 import tempfile
 import time
@@ -8,10 +9,10 @@ import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from uuid import uuid4
 
-from abstain.errors import InvalidDataset
+from abstain.errors import InvalidDataset, TemporaryFileFailed
 
 FORGOTTEN = 3600.0  # seconds after which a draft belongs to nobody
 
@@ -78,15 +79,51 @@ def _identities(file: Path) -> set[object]:
     return found
 
 
-def nameless_file(owner: object, folder: Path | None = None) -> IO[bytes]:
-    """A file that nobody sees, for what its owner has no room for in memory; it vanishes with the owner."""
+def temporary_file(beside: Path | None = None) -> IO[bytes]:
+    """A file that nobody sees and that vanishes when it is closed, for what there is no room for in memory.
+
+    Parameters
+    ----------
+    beside : path, optional
+        The output that it is needed for: it is in the same folder, and what goes wrong is said of that output. By
+        default it is in the folder for temporary files, which errors name.
+    """
     try:
-        file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with its owner
+        with tempfile.TemporaryFile(dir=None if beside is None else beside.parent, buffering=0) as file:
+            return io.BufferedRandom(_TemporaryBytes(os.dup(file.fileno()), beside))
     except OSError as reason:
-        reason.filename = str(folder or tempfile.gettempdir())
-        raise
+        raise _explained(reason, beside) from reason
+
+
+def nameless_file(owner: object, beside: Path | None = None) -> IO[bytes]:
+    """A `temporary_file` that vanishes with its owner."""
+    file = temporary_file(beside)
     weakref.finalize(owner, file.close)
     return file
+
+
+class _TemporaryBytes(io.FileIO):
+    """A temporary file whose errors say where it is."""
+
+    def __init__(self, descriptor: int, beside: Path | None) -> None:
+        super().__init__(descriptor, "r+")
+        self._beside = beside
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as reason:
+            raise _explained(reason, self._beside) from reason
+
+
+def _explained(reason: OSError, beside: Path | None) -> OSError:
+    if beside is not None:
+        return OSError(reason.errno, reason.strerror, str(beside))
+    try:
+        folder = f"{tempfile.gettempdir()}: the folder for temporary files cannot be written to"
+    except FileNotFoundError:
+        folder = "there is no folder for temporary files"
+    return TemporaryFileFailed(f"{folder} ({reason.strerror}); set TMPDIR to a folder with enough room")
 
 
 def remove_forgotten(folder: Path) -> None:

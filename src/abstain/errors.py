@@ -61,5 +61,9 @@ class DownloadFailed(OSError):
     """A data set could not be fetched from any of its homes."""
 
 
+class TemporaryFileFailed(OSError):
+    """The folder for temporary files is full or cannot be used; no file that was given is to blame."""
+
+
 class FitFailed(RuntimeError):
     """A learner could not be fitted in an experiment."""

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from numpy.typing import NDArray
 
-from abstain.errors import InvalidDataset
+from abstain.errors import InvalidDataset, TemporaryFileFailed
 from abstain.formats import arrays, arrow_files, text
 from abstain.formats.names import counts, require_different
 
@@ -50,6 +50,8 @@ def said_of(file: Path | str) -> Iterator[None]:
     """What goes wrong in a reader is said of the file."""
     try:
         yield
+    except TemporaryFileFailed:
+        raise
     except InvalidDataset as reason:
         raise InvalidDataset(f"{file}: {reason}") from reason.__cause__
     except UnicodeDecodeError as reason:

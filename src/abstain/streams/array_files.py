@@ -3,7 +3,6 @@
 import mmap
 import shutil
 import struct
-import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -15,12 +14,13 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain.drafts import temporary_file
 from abstain.errors import InvalidDataset
 from abstain.formats.arrays import only_table
 from abstain.formats.columns import arrow
 from abstain.formats.names import positions, require_different
 from abstain.matrix import Matrix, Table
-from abstain.streams.batches import ENTRIES, Batch, Ids, id_type
+from abstain.streams.batches import Batch, Ids, batch_height, id_type
 from abstain.streams.files import File
 from abstain.streams.parts import Part
 
@@ -86,7 +86,7 @@ class ArrayPart(Part):
         values = arrays[only_table(arrays.names)]
         if values.dtype.kind not in "fiub":
             raise InvalidDataset(f"expected numbers, got dtype {values.dtype}")
-        height = max(1, ENTRIES // self._width)
+        height = batch_height(self._width * values.dtype.itemsize)
         for first in range(0, len(values), height):
             yield slice(first, first + height), np.array(values[first : first + height], order="C")
             arrays.let_go()
@@ -94,12 +94,18 @@ class ArrayPart(Part):
     def _sparse(self, arrays: "_Arrays") -> Iterator[tuple[slice, Matrix]]:
         assert self.n_rows is not None
         data, indices, indptr = arrays["data"], arrays["indices"], arrays["indptr"]
-        if len(indptr) != self.n_rows + 1 or len(data) != len(indices) or np.any(indptr[1:] < indptr[:-1]):
+        most_rows, most_entries = batch_height(indptr.dtype.itemsize), batch_height(data.dtype.itemsize + 4)
+        fits = len(indptr) == self.n_rows + 1 and len(data) == len(indices)
+        for k in range(0, self.n_rows if fits else 0, most_rows):
+            some = indptr[k : k + 1 + most_rows]
+            fits = fits and not np.any(some[1:] < some[:-1])
+            arrays.let_go()
+        if not fits:
             raise InvalidDataset("the sparse matrix is broken: its parts do not fit each other")
         first = 0
         while first < self.n_rows:
             start = int(indptr[first])
-            last = int(np.searchsorted(indptr[: first + ENTRIES], start + ENTRIES, side="right")) - 1
+            last = int(np.searchsorted(indptr[: first + most_rows], start + most_entries, side="right")) - 1
             last = min(max(first + 1, last), self.n_rows)
             stored = slice(start, int(indptr[last]))
             narrow = np.int32 if max(stored.stop - start, self._width) <= np.iinfo(np.int32).max else np.int64
@@ -149,7 +155,7 @@ class _Arrays:
         with zipfile.ZipFile(source) as archive:
             info = archive.getinfo(f"{name}.npy")
             if info.compress_type != zipfile.ZIP_STORED:
-                with tempfile.TemporaryFile() as unpacked, archive.open(info) as entry:
+                with temporary_file() as unpacked, archive.open(info) as entry:
                     shutil.copyfileobj(entry, unpacked, 1 << 20)
                     unpacked.flush()
                     return _map(unpacked, 0)  # the mapping keeps it

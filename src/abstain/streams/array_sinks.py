@@ -26,8 +26,7 @@ class NpySink(Sink):
         self._write_header()
 
     def _write_header(self) -> None:
-        descr = np.dtype(np.int32 if self.layout.is_ranking else np.int8).str
-        shape = self.n_rows, len(self.layout.labels)
+        descr, shape = self.layout.code_dtype.str, (self.n_rows, len(self.layout.labels))
         npy.write_array_header_2_0(self.target, {"descr": descr, "fortran_order": False, "shape": shape})
 
     def write(self, batch: Batch, prediction: Prediction) -> None:
@@ -42,20 +41,20 @@ class NpySink(Sink):
 class NpzSink(Sink):
     """A dense table, or a CSR matrix as `scipy.sparse.load_npz` reads it, with the names of labels and rows."""
 
-    def __init__(self, layout: Layout, target: IO[bytes], folder: Path) -> None:
+    def __init__(self, layout: Layout, target: IO[bytes], output: Path) -> None:
         self.layout, self.target = layout, target
-        codes = np.int32 if layout.is_ranking else np.int8
+        codes = layout.code_dtype
         self._ids: _Column | None = None
         if layout.rows_named:
             is_number = arrow("pyarrow.types").is_integer(layout.id_type)
-            self._ids = _Column(folder, np.int64) if is_number else _Texts(folder)
-        self._columns = {"values": _Column(folder, codes, len(layout.labels))}
+            self._ids = _Column(output, np.int64) if is_number else _Texts(output)
+        self._columns = {"values": _Column(output, codes, len(layout.labels))}
         if layout.is_sparse:
             wide = np.int32 if len(layout.labels) <= np.iinfo(np.int32).max else np.int64
             self._columns = {
-                "data": _Column(folder, codes),
-                "indices": _Column(folder, wide),
-                "indptr": _Column(folder, np.int64),
+                "data": _Column(output, codes),
+                "indices": _Column(output, wide),
+                "indptr": _Column(output, np.int64),
             }
             self._columns["indptr"].append(np.zeros(1, np.int64))
         self.n_rows = 0
@@ -92,10 +91,10 @@ class NpzSink(Sink):
 class _Column:
     """An array on the disk that grows along its first axis; nobody sees it, and it leaves nothing behind."""
 
-    def __init__(self, folder: Path, dtype: Any, width: int | None = None) -> None:
+    def __init__(self, output: Path, dtype: Any, width: int | None = None) -> None:
         self.dtype, self.width = np.dtype(dtype), width
         self.n_rows = 0
-        self.file = nameless_file(self, folder)
+        self.file = nameless_file(self, output)
 
     def append(self, rows: Any) -> None:
         """More rows."""
@@ -116,8 +115,8 @@ class _Column:
 class _Texts(_Column):
     """The same of texts, all of which NumPy keeps as long as the longest one."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder, np.str_)
+    def __init__(self, output: Path) -> None:
+        super().__init__(output, np.str_)
         self._stream: Any = None
         self._longest = 1
 

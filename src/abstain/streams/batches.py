@@ -12,8 +12,13 @@ from abstain.formats.columns import arrow
 from abstain.formats.numbers import is_number
 from abstain.matrix import Matrix, Part, Table
 
-ENTRIES = 1 << 22
-"""About how many probabilities a batch holds."""
+BATCH_BYTES = 1 << 24
+"""About how many bytes a batch holds. What is read at once, or gathered before it is written, is a multiple of it."""
+
+
+def batch_height(row_bytes: int) -> int:
+    """How many rows of so many bytes make a batch."""
+    return max(1, BATCH_BYTES // max(1, row_bytes))
 
 
 class Ids:

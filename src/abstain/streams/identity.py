@@ -79,7 +79,7 @@ class Identity:
         limits = np.arange(1, BUCKETS, dtype=np.uint64) << np.uint64(56)
         buckets = np.concatenate([[0], np.searchsorted(run[:, 0], limits), [len(run)]])
         self._file.seek(0, 2)
-        run.tofile(self._file)
+        self._file.write(run.data)
         self._runs.append((self._n_written, buckets))
         self._n_written += len(run)
 

@@ -48,9 +48,14 @@ class Layout:
         return cls(labels, names is not None, id_name, id_type, rows_named, is_ranking, sources.is_sparse)
 
     @property
-    def code_type(self) -> Any:
+    def code_dtype(self) -> np.dtype[Any]:
         """The type of answers."""
-        return arrow().int32() if self.is_ranking else arrow().int8()
+        return np.dtype(np.int32 if self.is_ranking else np.int8)
+
+    @property
+    def code_type(self) -> Any:
+        """The type of answers in Arrow."""
+        return arrow().from_numpy_dtype(self.code_dtype)
 
     @cached_property
     def schema(self) -> Any:

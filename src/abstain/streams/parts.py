@@ -96,13 +96,20 @@ class WidePart(Part):
     def batches(self, rows_before: int = 0) -> Iterator[Batch]:
         columns = [*([] if self._id_at is None else [self._id_at]), *self._taken]
         for piece in self.reader.pieces(columns, self._taken):
-            ids = self._ids(piece)
-            try:
-                values = stack(piece.columns[-self.n_labels :], partial(self._misfit, piece))
-            except InvalidDataset as reason:
-                raise InvalidDataset(f"{reason}; choose the columns of numbers (--labels)") from reason
-            quote = None if piece.quote is None else partial(self._quote, piece.quote)
-            yield Batch(Table(values, self.label_names, ids), self.file.name, piece.first_row, rows_before, quote=quote)
+            batch = self._batch(piece, rows_before)
+            del piece  # or what was read as a whole would stay while more is read
+            yield batch
+            del batch
+
+    def _batch(self, piece: Piece, rows_before: int) -> Batch:
+        ids = self._ids(piece)
+        try:
+            values = stack(piece.columns[-self.n_labels :], partial(self._misfit, piece))
+        except InvalidDataset as reason:
+            raise InvalidDataset(f"{reason}; choose the columns of numbers (--labels)") from reason
+        quote = None if piece.quote is None else partial(self._quote, piece.quote)
+        table = Table(values, self.label_names, ids)
+        return Batch(table, self.file.name, piece.first_row, rows_before, quote=quote)
 
     def ids(self) -> Iterator[tuple[int, Ids]]:
         if self.id_type is not None:

@@ -1,24 +1,25 @@
 """The review queue of a stream: every label left open, the most valuable review first, however many there are.
 
-What comes in is sorted in runs that fit in memory; runs are kept in a nameless file on the disk and merged at the end,
-a chunk of each at a time.
+What comes in is sorted in runs that fit in memory; runs are kept in nameless files on the disk and merged at the end, a
+chunk of each at a time. When there are many, they are merged into a longer one before: a chunk of each has to fit, too.
 """
 
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain.drafts import nameless_file
 from abstain.errors import InvalidDataset, InvalidProbabilities
 from abstain.formats import kind_of
 from abstain.formats.columns import arrow
 from abstain.losses import Loss
+from abstain.matrix import Axes
 from abstain.prediction import PartialPrediction, PartialRanking
 from abstain.reviews import ReviewQueue, review_queue
 from abstain.streams.batches import Batch
@@ -27,6 +28,7 @@ from abstain.streams.sinks import open_table
 
 RUN = 1 << 20  # entries sorted in memory
 CHUNK = 1 << 13  # entries of each run that are in memory while runs are merged
+MOST_RUNS = 64  # of about the same length: so many are merged into one
 WRITTEN = 1 << 18  # entries written at a time
 
 
@@ -54,7 +56,7 @@ class QueueWriter:
         )
         self._pending: list[Any] = []
         self._n_pending = 0
-        self._runs: list[list[tuple[int, int]]] = []
+        self._levels: list[_Level] = []  # each has longer runs, of what came earlier
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -71,6 +73,19 @@ class QueueWriter:
 
         Where the batch holds no probability, a review saves as much as if nothing were known, p = ½.
         """
+        codes = prediction.codes
+        n_parts = -(-(codes.nnz if sparse.issparse(codes) else codes.size) // RUN)
+        if n_parts <= 1:
+            self._add(batch, prediction, loss)
+            return
+        assert prediction.expected_loss is not None
+        for rows in np.array_split(np.arange(len(batch)), min(n_parts, len(batch))):
+            part = batch.take(rows)
+            axes = Axes(part.table.label_names, part.ids)
+            some = type(prediction).trusted(codes[rows], axes, prediction.expected_loss[rows])
+            self._add(part, some, loss)
+
+    def _add(self, batch: Batch, prediction: PartialPrediction | PartialRanking, loss: Loss) -> None:
         pa = arrow()
         try:
             queue, is_known = review_queue(batch.table, prediction, loss), None
@@ -91,9 +106,10 @@ class QueueWriter:
 
     def finish(self) -> None:
         """Write the queue; it appears at the end of the ``with`` block, after what is written within that."""
-        if self._runs and self._n_pending:
+        if self._levels and self._n_pending:
             self._keep_run()
-        for entries in self._merged() if self._runs else [self._sorted()]:
+        runs = [run for level in reversed(self._levels) for run in level.runs]
+        for entries in _merged(runs) if runs else [self._sorted()]:
             for first in range(0, len(entries), WRITTEN):
                 some = entries.slice(first, WRITTEN)
                 self._write(some.set_column(1, "label", self._names.take(some.column(1))))
@@ -103,51 +119,90 @@ class QueueWriter:
         pa = arrow()
         pieces = [piece for piece in self._pending if len(piece)]
         self._pending, self._n_pending = [], 0
-        whole = pa.Table.from_batches(pieces, self._schema).combine_chunks()
-        if len(pieces) > 1:
+        whole, is_sorted = pa.Table.from_batches(pieces, self._schema).combine_chunks(), len(pieces) <= 1
+        del pieces
+        if not is_sorted:
             order = np.argsort(-whole.column("saves").to_numpy(), kind="stable")
             whole = whole.take(pa.array(order))
         batches = whole.combine_chunks().to_batches()
         return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=self._schema)
 
     def _keep_run(self) -> None:
-        whole, run = self._sorted(), []
-        for first in range(0, len(whole), CHUNK):
-            data = whole.slice(first, CHUNK).serialize()
-            run.append((self._spill.tell(), data.size))
-            self._spill.write(data)
-        self._runs.append(run)
+        entries: Iterator[Any] = iter([self._sorted()])
+        for level in self._levels:
+            level.keep(entries)
+            if len(level.runs) < MOST_RUNS:
+                return
+            entries = level.taken_out()
+        file = self._stack.enter_context(nameless_file(self, self.path))
+        self._levels.append(_Level(file, self._schema))
+        self._levels[-1].keep(entries)
 
-    def _merged(self) -> Iterator[Any]:
-        """All runs as one, piece by piece.
 
-        What comes no later than the end of the first chunk to end, of those that are not the last of their run, is in
-        memory; so it is in order.
-        """
-        pa = arrow()
-        self._spill.flush()
-        heads = [_Head(self._load(run, 0), 1, run) for run in self._runs]
-        while heads:
-            unfinished = [(-head.saves[-1], r) for r, head in enumerate(heads) if head.following < len(head.run)]
-            worst, last = min(unfinished, default=(np.inf, len(heads)))
-            taken, left = [], []
-            for r, head in enumerate(heads):
-                size = int(np.searchsorted(-head.saves, worst, side="right" if r <= last else "left"))
-                taken.append(head.entries.slice(0, size))
-                rest = head.entries.slice(size)
-                if len(rest):
-                    left.append(_Head(rest, head.following, head.run))
-                elif head.following < len(head.run):
-                    left.append(_Head(self._load(head.run, head.following), head.following + 1, head.run))
-            heads = left
-            whole = pa.Table.from_batches(taken).combine_chunks()
-            order = np.argsort(-whole.column("saves").to_numpy(), kind="stable")
-            yield whole.take(pa.array(order)).combine_chunks().to_batches()[0]
+class _Run(NamedTuple):
+    """Sorted entries in a file: where each chunk of them begins, and its size."""
 
-    def _load(self, run: list[tuple[int, int]], chunk: int) -> Any:
-        start, size = run[chunk]
-        self._spill.seek(start)
-        return arrow("pyarrow.ipc").read_record_batch(arrow().py_buffer(self._spill.read(size)), self._schema)
+    file: IO[bytes]
+    schema: Any
+    chunks: list[tuple[int, int]]
+
+    def load(self, chunk: int) -> Any:
+        start, size = self.chunks[chunk]
+        self.file.seek(start)
+        return arrow("pyarrow.ipc").read_record_batch(arrow().py_buffer(self.file.read(size)), self.schema)
+
+
+class _Level:
+    """Runs of about the same length, in one file."""
+
+    def __init__(self, file: IO[bytes], schema: Any) -> None:
+        self._file, self._schema = file, schema
+        self.runs: list[_Run] = []
+
+    def keep(self, entries: Iterator[Any]) -> None:
+        """One more run: sorted entries, piece by piece."""
+        chunks = []
+        self._file.seek(0, os.SEEK_END)
+        for piece in entries:
+            for first in range(0, len(piece), CHUNK):
+                data = piece.slice(first, CHUNK).serialize()
+                chunks.append((self._file.tell(), data.size))
+                self._file.write(data)
+        self._file.flush()
+        self.runs.append(_Run(self._file, self._schema, chunks))
+
+    def taken_out(self) -> Iterator[Any]:
+        """All runs as one, after which there is none."""
+        yield from _merged(self.runs)
+        self.runs = []
+        self._file.seek(0)
+        self._file.truncate()
+
+
+def _merged(runs: Sequence[_Run]) -> Iterator[Any]:
+    """All runs as one, piece by piece; of equals those of the run that comes first.
+
+    What comes no later than the end of the first chunk to end, of those that are not the last of their run, is in
+    memory; so it is in order.
+    """
+    pa = arrow()
+    heads = [_Head(run.load(0), 1, run) for run in runs]
+    while heads:
+        unfinished = [(-head.saves[-1], r) for r, head in enumerate(heads) if head.following < len(head.run.chunks)]
+        worst, last = min(unfinished, default=(np.inf, len(heads)))
+        taken, left = [], []
+        for r, head in enumerate(heads):
+            size = int(np.searchsorted(-head.saves, worst, side="right" if r <= last else "left"))
+            taken.append(head.entries.slice(0, size))
+            rest = head.entries.slice(size)
+            if len(rest):
+                left.append(_Head(rest, head.following, head.run))
+            elif head.following < len(head.run.chunks):
+                left.append(_Head(head.run.load(head.following), head.following + 1, head.run))
+        heads = left
+        whole = pa.Table.from_batches(taken).combine_chunks()
+        order = np.argsort(-whole.column("saves").to_numpy(), kind="stable")
+        yield whole.take(pa.array(order)).combine_chunks().to_batches()[0]
 
 
 class _Head(NamedTuple):
@@ -155,7 +210,7 @@ class _Head(NamedTuple):
 
     entries: Any
     following: int
-    run: list[tuple[int, int]]
+    run: _Run
 
     @property
     def saves(self) -> NDArray[np.float64]:

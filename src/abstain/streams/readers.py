@@ -7,15 +7,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from tempfile import TemporaryFile
 from typing import IO, Any
 
+from abstain.drafts import temporary_file
 from abstain.errors import InvalidDataset
 from abstain.formats.columns import arrow, holds_names
 from abstain.formats.names import require_different
 from abstain.formats.numbers import MISSING, is_number
 from abstain.formats.text import records, require_cells, require_header, rows_of
-from abstain.streams.batches import ENTRIES
+from abstain.streams.batches import BATCH_BYTES, batch_height
 from abstain.streams.files import File
 
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"  # as Arrow ends its streams
@@ -23,8 +23,9 @@ LOOKED_AT = 1000  # rows from which it is guessed whether a column holds names
 TEXT_CHUNK = 1 << 23  # bytes of text at a time
 LONGEST_RECORD = 1 << 25  # bytes: what is longer is a quote that was not meant as one
 BUFFER = 1 << 18  # bytes read at a time from each column of a Parquet file
-FEW = 64  # columns of a Parquet file that are read side by side
-WHOLE = 1 << 25  # numbers in row groups that are read as a whole
+FEW = 64  # columns of a Parquet file that are read side by side: their pages take about as much as READ_BYTES
+READ_BYTES = 8 * BATCH_BYTES  # row groups up to this size are read as a whole
+TEXT_BYTES = 16  # what a text is taken to occupy, which no file tells
 
 
 Quote = Callable[[int], tuple[int, list[str]]]
@@ -58,6 +59,12 @@ class Reader(ABC):
     def pieces(self, columns: Sequence[int], numbers: Sequence[int]) -> Iterator[Piece]:
         """The columns, piece by piece; `numbers` are those of them that hold numbers, which text does not tell."""
 
+    def _height(self, columns: Sequence[int], numbers: Sequence[int]) -> int:
+        """How many rows make a piece, which becomes a batch: an array with an item of one size for each number."""
+        types, values = self.schema.types, set(numbers)
+        item = max((_item_bytes(types[j]) for j in numbers), default=0)
+        return batch_height(len(values) * item + sum(_value_bytes(types[j]) for j in columns if j not in values))
+
 
 def open_reader(file: File, row_groups: Sequence[int] | None = None) -> Reader:
     """The reader for a kind of file."""
@@ -68,9 +75,14 @@ def open_reader(file: File, row_groups: Sequence[int] | None = None) -> Reader:
     return CsvReader(file) if file.kind.startswith(".csv") else ArrowReader(file)
 
 
-def _height(columns: Sequence[int]) -> int:
-    """How many rows of so many columns make a piece."""
-    return max(1, ENTRIES // max(1, len(columns)))
+def _value_bytes(kind: Any) -> int:
+    """How many bytes a value of this Arrow type takes in a column."""
+    return max(1, kind.bit_width // 8) if arrow("pyarrow.types").is_primitive(kind) else TEXT_BYTES
+
+
+def _item_bytes(kind: Any) -> int:
+    """How many bytes it takes in an array, where whole numbers with gaps and numbers written as text are float64."""
+    return _value_bytes(kind) if arrow("pyarrow.types").is_floating(kind) else 8
 
 
 def _sliced(columns: list[Any], first_row: int, height: int) -> Iterator[Piece]:
@@ -109,11 +121,12 @@ class ParquetReader(Reader):
         return first is not None and holds_names(first.column(0))
 
     def pieces(self, columns: Sequence[int], numbers: Sequence[int]) -> Iterator[Piece]:
-        every, row, height = self.schema.names, self._first_row, _height(columns)
-        names = [every[j] for j in columns]
+        every, types, height = self.schema.names, self.schema.types, self._height(columns, numbers)
+        names, row_bytes = [every[j] for j in columns], sum(_value_bytes(types[j]) for j in columns)
+        row = self._first_row
         with self._open() as source:
-            for groups in self._together(8 * ENTRIES // max(1, len(columns))):
-                if sum(self._sizes[k] for k in groups) * len(columns) <= WHOLE:
+            for groups in self._together(height):
+                if sum(self._sizes[k] for k in groups) * row_bytes <= READ_BYTES:
                     parts: Iterator[list[Any]] = iter([_side_by_side(source, groups, names)])
                 elif len(columns) <= FEW:
                     parts = _by_pages(source, groups, names, height)
@@ -153,7 +166,10 @@ def _side_by_side(source: Any, groups: list[int], names: list[str]) -> list[Any]
 
 def _by_pages(source: Any, groups: list[int], names: list[str], height: int) -> Iterator[list[Any]]:
     for batch in source.iter_batches(height, groups, columns=names):
-        yield _picked(batch, names)
+        found = _picked(batch, names)
+        del batch
+        yield found
+        del found  # before more is read
 
 
 def _unpacked(source: Any, groups: list[int], names: list[str], height: int) -> Iterator[list[Any]]:
@@ -162,7 +178,7 @@ def _unpacked(source: Any, groups: list[int], names: list[str], height: int) -> 
     with ExitStack() as stack:
         for first in range(0, len(names), FEW):
             some = names[first : first + FEW]
-            spill = stack.enter_context(TemporaryFile())
+            spill = stack.enter_context(temporary_file())
             schema = arrow().schema([source.schema_arrow.field(name) for name in some])
             with ipc.new_file(spill, schema) as writer:
                 for columns in _by_pages(source, groups, some, height):
@@ -195,11 +211,11 @@ class ArrowReader(Reader):
         return self._holds_names
 
     def pieces(self, columns: Sequence[int], numbers: Sequence[int]) -> Iterator[Piece]:
-        row = 0
+        row, height = 0, self._height(columns, numbers)
         with self._map() as (reader, mapped):
             for k in range(reader.num_record_batches):
                 batch = reader.get_batch(k)
-                for piece in _sliced([batch.column(j) for j in columns], row, _height(columns)):
+                for piece in _sliced([batch.column(j) for j in columns], row, height):
                     yield piece
                     mapped.madvise(mmap.MADV_DONTNEED)
                 row += batch.num_rows
@@ -267,11 +283,12 @@ class StreamReader(_Once):
 
     def pieces(self, columns: Sequence[int], numbers: Sequence[int]) -> Iterator[Piece]:
         source, (stream, batch) = self._begin()
-        row = 0
+        row, height = 0, self._height(columns, numbers)
         with source:
             while batch is not None:
-                yield from _sliced([batch.column(j) for j in columns], row, _height(columns))
+                yield from _sliced([batch.column(j) for j in columns], row, height)
                 row += batch.num_rows
+                del batch  # before more is read
                 batch = next(stream, None)
             if source.last != END_OF_STREAM:
                 raise InvalidDataset(f"ends after row {row - 1} without the mark of an end: it was cut off")

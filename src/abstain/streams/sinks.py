@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from scipy import sparse
 
 from abstain.drafts import replacing, require_writable
 from abstain.errors import InvalidDataset
@@ -16,11 +15,11 @@ from abstain.formats import kind_of
 from abstain.formats.columns import arrow
 from abstain.formats.text import packed
 from abstain.streams.array_sinks import NpySink, NpzSink
-from abstain.streams.batches import Batch
+from abstain.streams.batches import BATCH_BYTES, Batch
 from abstain.streams.files import STREAMABLE, known_kind
 from abstain.streams.layout import Layout, Prediction, Sink
 
-ROW_GROUP_ROWS, ROW_GROUP_CODES = 1 << 20, 1 << 25  # about how large a row group of Parquet is
+ROW_GROUP_ROWS, ROW_GROUP_BYTES = 1 << 20, 2 * BATCH_BYTES  # about how large a row group of Parquet is in memory
 
 
 class Outlet:
@@ -87,19 +86,19 @@ class ParquetWriter(TableWriter):
     def __init__(self, target: IO[bytes], schema: Any) -> None:
         self.writer = arrow("pyarrow.parquet").ParquetWriter(target, schema)
         self._gathered: list[Any] = []
-        self._n_rows = self._n_cells = 0
+        self._n_rows = self._n_bytes = 0
 
     def write(self, columns: Any) -> None:
         self._gathered.append(columns)
         self._n_rows += columns.num_rows
-        self._n_cells += columns.num_rows * columns.num_columns
-        if self._n_rows >= ROW_GROUP_ROWS or self._n_cells >= ROW_GROUP_CODES:
+        self._n_bytes += columns.nbytes
+        if self._n_rows >= ROW_GROUP_ROWS or self._n_bytes >= ROW_GROUP_BYTES:
             self._write_group()
 
     def _write_group(self) -> None:
         if self._gathered:
             self.writer.write_table(arrow().Table.from_batches(self._gathered))
-            self._gathered, self._n_rows, self._n_cells = [], 0, 0
+            self._gathered, self._n_rows, self._n_bytes = [], 0, 0
 
     def finish(self) -> None:
         self._write_group()
@@ -120,27 +119,32 @@ class TableSink(Sink):
 
 
 class RowGroupSink(TableSink):
-    """The same, gathered before it is made into columns, of which there may be many: a wide table has few rows."""
+    """Wide decisions, gathered before they are made into columns: a batch with many columns has few rows."""
 
     def __init__(self, layout: Layout, writer: TableWriter) -> None:
         super().__init__(layout, writer)
+        code, m = layout.code_dtype, len(layout.labels)
+        height = max(1, min(ROW_GROUP_ROWS, ROW_GROUP_BYTES // (m * code.itemsize)))
+        self._codes = np.empty((height, m), code)
         self._ids: list[Any] = []
-        self._codes: list[Any] = []
-        self._n_rows = self._n_codes = 0
+        self._n_rows = 0
 
     def write(self, batch: Batch, prediction: Prediction) -> None:
-        self._ids.append(self.layout.ids(batch))
-        self._codes.append(prediction.codes)
-        self._n_rows += len(batch)
-        self._n_codes += prediction.codes.size
-        if self._n_rows >= ROW_GROUP_ROWS or self._n_codes >= ROW_GROUP_CODES:
-            self._write_group()
+        ids, codes, first = self.layout.ids(batch), prediction.codes, 0
+        while first < len(codes):
+            some = codes[first : first + len(self._codes) - self._n_rows]
+            self._codes[self._n_rows : self._n_rows + len(some)] = some
+            self._ids.append(ids.slice(first, len(some)))
+            self._n_rows += len(some)
+            first += len(some)
+            if self._n_rows == len(self._codes):
+                self._write_group()
 
     def _write_group(self) -> None:
-        if self._codes:
-            stack = sparse.vstack if self.layout.is_sparse else np.vstack
-            self.writer.write(self.layout.columns(arrow().concat_arrays(self._ids), stack(self._codes)))
-            self._ids, self._codes, self._n_rows, self._n_codes = [], [], 0, 0
+        if self._n_rows:
+            ids = arrow().concat_arrays(self._ids)
+            self.writer.write(self.layout.columns(ids, self._codes[: self._n_rows]))
+            self._ids, self._n_rows = [], 0
 
     def finish(self) -> None:
         self._write_group()
@@ -162,9 +166,9 @@ def open_sink(output: str | os.PathLike[str], layout: Layout, format: str | None
     """
     with _target(output, format) as (kind, target):
         if kind in (".npy", ".npz"):
-            sink: Sink = NpySink(layout, target) if kind == ".npy" else NpzSink(layout, target, Path(output).parent)
+            sink: Sink = NpySink(layout, target) if kind == ".npy" else NpzSink(layout, target, Path(output))
         else:
-            kind_of_sink = RowGroupSink if kind == ".parquet" else TableSink
+            kind_of_sink = RowGroupSink if kind == ".parquet" and not layout.is_sparse else TableSink
             sink = kind_of_sink(layout, _table_writer(kind, target, layout.schema))
         with _finishing(sink, target):
             yield sink
