@@ -28,16 +28,16 @@ class BoundPenalty:
     """A penalty for a known number of labels: counts[a] = f(a), and each label's own price if it has one.
 
     counts begins with f(0) = 0; what is infinite is forbidden. slope is set if f(a) = slope · a; then decomposable
-    losses decide label by label. rate is set if f(a) = rate · a for as many abstentions as are allowed. is_concave says
-    that the steps f(a + 1) − f(a) never grow as long as something is answered (a < m). None and False are always right,
-    only slower.
+    losses decide label by label. is_linear says that abstentions cost the same each, as many as are allowed, and nothing
+    else does. is_concave says that the steps f(a + 1) − f(a) never grow as long as something is answered (a < m). None
+    and False are always right, only slower.
     """
 
     counts: NDArray[np.float64]
     is_concave: bool = False
     slope: float | None = None
     label_costs: NDArray[np.float64] | None = None
-    rate: float | None = None
+    is_linear: bool = False
 
     def require_nondecreasing(self) -> None:
         """Labels that a sparse matrix does not store are always answered; a penalty that falls could ask otherwise."""
@@ -66,21 +66,21 @@ class BoundPenalty:
         own = None if self.label_costs is None else np.delete(self.label_costs, labels_open)
         if not np.isfinite(so_far):
             return BoundPenalty(more, slope=None if self.slope is None else np.inf, label_costs=own)
-        return BoundPenalty(more, self.is_concave, self.slope, own, self.rate)
+        return BoundPenalty(more, self.is_concave, self.slope, own, self.is_linear)
 
     def narrowed(self, width: int) -> "BoundPenalty":
         """For rows that show `width` labels and hide the rest: leaving all the shown ones open means all labels."""
         if width == len(self.counts) - 1:
             return self
         counts = np.append(self.counts[:width], self.counts[-1])
-        return BoundPenalty(counts, self.is_concave, self.slope, self.label_costs, self.rate)
+        return BoundPenalty(counts, self.is_concave, self.slope, self.label_costs, self.is_linear)
 
     def counted(self, unit: float) -> tuple[NDArray[np.float64], float]:
         """What a abstentions count when totals are compared, and up to which difference these are equal.
 
-        A rate is tipped as `abstain.kernels.choice` says, and then no two totals that differ are equal.
+        A linear penalty is tipped as `abstain.kernels.choice` says, and then no two totals that differ are equal.
         """
-        if self.rate is None:
+        if not self.is_linear:
             return self.counts, TIE
         return tipped(self.counts, unit * np.arange(len(self.counts))), 0.0
 
@@ -143,11 +143,8 @@ def _checked(bind: Callable[[Any, int], BoundPenalty]) -> Callable[[Any, int], B
             _reject_bad(own, name, lambda i: f"the cost of label {i}")
         if bound.slope is not None and not np.allclose(counts, _times(bound.slope, np.arange(n_labels + 1.0)), atol=0):
             raise InvalidPenalty(f"{name}: slope is {bound.slope:g}, but the counts are not so many times that")
-        allowed = np.isfinite(counts)
-        if bound.rate is not None and not np.allclose(
-            counts[allowed], _times(bound.rate, np.arange(n_labels + 1.0))[allowed], atol=0
-        ):
-            raise InvalidPenalty(f"{name}: rate is {bound.rate:g}, but the counts are not so many times that")
+        if bound.is_linear and not np.allclose(steps := np.diff(counts[np.isfinite(counts)]), steps[:1], atol=0):
+            raise InvalidPenalty(f"{name}: is said to be linear, but abstentions cost {steps}")
         if bound.is_concave:
             _require_concave(counts, name)
         return replace(bound, counts=counts, label_costs=own)
@@ -185,7 +182,7 @@ class Linear(_WithCost):
 
     def bind(self, n_labels: int) -> BoundPenalty:
         counts = _times(self.cost, np.arange(n_labels + 1.0))
-        return BoundPenalty(counts, bool(np.isfinite(counts[-1])), slope=self.cost, rate=self.cost)
+        return BoundPenalty(counts, bool(np.isfinite(counts[-1])), slope=self.cost, is_linear=True)
 
 
 class Concave(_WithCost):
@@ -260,7 +257,7 @@ class Capped(Penalty):
         if self.most >= n_labels:
             return counting
         counts = np.where(np.arange(n_labels + 1) <= self.most, counting.counts, np.inf)
-        return BoundPenalty(counts, is_concave=False, rate=counting.rate)
+        return BoundPenalty(counts, is_concave=False, is_linear=counting.is_linear)
 
 
 class PerLabel(Penalty):

@@ -62,7 +62,6 @@ class QueueWriter:
     def __enter__(self) -> Self:
         schema = self._schema.set(1, arrow().field("label", arrow().string()))
         self._write = self._stack.enter_context(open_table(self.path, schema))
-        self._spill = self._stack.enter_context(tempfile.TemporaryFile(dir=self.path.parent))
         return self
 
     def __exit__(self, *reason: Any) -> None:
