@@ -28,9 +28,9 @@ class BoundPenalty:
     """A penalty for a known number of labels: counts[a] = f(a), and each label's own price if it has one.
 
     counts begins with f(0) = 0; what is infinite is forbidden. slope is set if f(a) = slope · a; then decomposable
-    losses decide label by label. is_linear says that abstentions cost the same each, as many as are allowed, and nothing
-    else does. is_concave says that the steps f(a + 1) − f(a) never grow as long as something is answered (a < m). None
-    and False are always right, only slower.
+    losses decide label by label. is_linear says that abstentions cost the same each, as many as are allowed, and that
+    nothing else costs. is_concave says that the steps f(a + 1) − f(a) never grow as long as something is answered
+    (a < m). None and False are always right, only slower.
     """
 
     counts: NDArray[np.float64]
