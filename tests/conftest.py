@@ -1,4 +1,10 @@
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples in every run, however busy the machine is: a suite that is green stays so.
+# ``--hypothesis-profile=default`` looks for other examples.
+settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("repeatable")
 
 SLOW_FIXTURES = {"browser", "cluster", "spark"}
 """Whoever uses one of them waits for a real Chromium, a Dask cluster or Spark."""

@@ -640,7 +640,9 @@ def tables(draw):
 
 
 @given(tables(), st.booleans(), st.sampled_from([7, 50, 1 << 20]), st.sampled_from(["\n", "\r\n", "\r"]))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_what_is_written_is_read(tmp_path, monkeypatch, table, as_sparse, chunk, line_end):
     n_columns, names, values, rows = table
     monkeypatch.setattr(arff_module, "CHUNK_BYTES", chunk)

@@ -192,3 +192,17 @@ def test_a_link_stays_a_link(folder):
 def test_the_table_comes_before_the_path(path):
     with pytest.raises(TypeError, match=r"write_table\(table, path\): the table comes first.*'x\.csv'"):
         write_table(path, P)
+
+
+@pytest.mark.parametrize("kind", ["symlink_to", "hardlink_to"])
+def test_a_report_or_a_table_takes_the_place_of_no_input(kind, folder):
+    before = Path("p.csv").read_bytes()
+    getattr(Path("report.html"), kind)(folder / "p.csv")
+    assert refused("report", "p.csv", "-o", "report.html") == "Error: report.html: is an input; choose another output"
+    assert Path("p.csv").read_bytes() == before
+    Path("x.arff").write_text("@relation 'x: -C 1'\n@attribute y {0,1}\n@attribute x numeric\n@data\n1,2\n0,3\n")
+    before = Path("x.arff").read_bytes()
+    getattr(Path("x-labels.csv"), kind)(folder / "x.arff")
+    said = refused("datasets", "convert", "x.arff", "--as", "csv")
+    assert said.splitlines()[-1] == "Error: x-labels.csv: is an input; choose another output"
+    assert Path("x.arff").read_bytes() == before

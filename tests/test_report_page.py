@@ -27,6 +27,11 @@ Open = Callable[..., Watched]
 N, M = 240, 7
 LABELS = [f"label {j}" for j in range(M)]
 PHONE = {"width": 360, "height": 740}
+# The page hears of a new address later than the script that sets it: it is settled only after that.
+GO_TO = """fragment => new Promise((done) => {
+    addEventListener("hashchange", () => done(), {once: true});
+    location.hash = `${fragment}&fresh=${Math.random()}`;
+})"""
 PATIENCE = 120  # seconds: nobody waits for it but on a machine that does much else
 
 
@@ -108,7 +113,7 @@ def shared(browser: Any, reports: Any) -> Iterator[Callable[..., Any]]:
             ready(opened[kind], curves=True)
         page = opened[kind].page
         page.bring_to_front()
-        page.evaluate("fragment => { location.hash = fragment + '&fresh=' + Math.random(); }", fragment or "cost=0.1")
+        page.evaluate(GO_TO, fragment or "cost=0.1")
         settle(page)
         page.wait_for_selector("html[data-curves]", state="attached")
         opened[kind].require_quiet()

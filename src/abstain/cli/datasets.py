@@ -111,17 +111,20 @@ def convert(
     from abstain import datasets as library
 
     bunch = library.load_mulan(arff, xml, labels=n_labels, progress=False if voice.quiet else None)
-    voice.tell(**_told(voice, arff.name.partition(".")[0], bunch, output or Path(), ending))
+    voice.tell(**_told(voice, arff.name.partition(".")[0], bunch, output or Path(), ending, arff))
 
 
 def _plain_name(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
-def _told(voice: Voice, name: str, bunch: Any, output: Path | None, ending: str | None) -> dict[str, Any]:
+def _told(
+    voice: Voice, name: str, bunch: Any, output: Path | None, ending: str | None, *made_of: Path
+) -> dict[str, Any]:
     """Write the tables of a data set, if there is a place for them, and say so."""
     from scipy import sparse
 
+    from abstain.drafts import require_apart
     from abstain.tables import Table, write_table
 
     n, m = bunch.target.shape
@@ -136,6 +139,7 @@ def _told(voice: Voice, name: str, bunch: Any, output: Path | None, ending: str 
         ("labels", bunch.target, bunch.target_names),
     ):
         file = output / f"{name}-{what}.{kind}"
+        require_apart([file], made_of)
         write_table(Table(values, tuple(names)), file)
         facts[f"{what}_file"] = str(file)
         voice.say(f"  {file}")

@@ -105,12 +105,13 @@ def report(
         raise click.BadParameter(f"{output.name!r} does not end in .html", param_hint="--output")
     if text_column is not None and texts is None:
         raise click.BadParameter("there is no file of texts to look it up in (--texts)", param_hint="--text-column")
-    from abstain.drafts import require_writable
+    from abstain.drafts import require_apart, require_writable
     from abstain.reporting import report as library
     from abstain.reporting.companions import find_pictures, read_texts
     from abstain.streams import open_beside, read_whole
 
     require_writable(output)
+    require_apart([output], [Path(file) for file in (*inputs, truth, texts) if file not in (None, "-")])
     files: dict[str, Paths] = {"probabilities": inputs}
     files |= {} if truth is None else {"truth": truth}
     sources = open_beside(
