@@ -35,7 +35,7 @@ KINDS = (".parquet", ".csv", ".csv.gz", ".arrow", ".arrows", ".npy", ".npz")
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
-    """So that every table has many of them, more rows the smaller its numbers are."""
+    """So that every table has many of them, with fewer rows where these have ids."""
     monkeypatch.setattr(batches, "BATCH_BYTES", 31 * M * P.itemsize)
     monkeypatch.setattr(readers, "TEXT_CHUNK", 700)
 

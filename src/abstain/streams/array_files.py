@@ -20,7 +20,7 @@ from abstain.formats.arrays import only_table
 from abstain.formats.columns import arrow
 from abstain.formats.names import positions, require_different
 from abstain.matrix import Matrix, Table
-from abstain.streams.batches import Batch, Ids, batch_height, id_type
+from abstain.streams.batches import NUMBER_BYTES, Batch, Ids, batch_height, id_type
 from abstain.streams.files import File
 from abstain.streams.parts import Part
 
@@ -86,7 +86,7 @@ class ArrayPart(Part):
         values = arrays[only_table(arrays.names)]
         if values.dtype.kind not in "fiub":
             raise InvalidDataset(f"expected numbers, got dtype {values.dtype}")
-        height = batch_height(self._width * values.dtype.itemsize)
+        height = batch_height(NUMBER_BYTES * self._width)
         for first in range(0, len(values), height):
             yield slice(first, first + height), np.array(values[first : first + height], order="C")
             arrays.let_go()
@@ -94,7 +94,7 @@ class ArrayPart(Part):
     def _sparse(self, arrays: "_Arrays") -> Iterator[tuple[slice, Matrix]]:
         assert self.n_rows is not None
         data, indices, indptr = arrays["data"], arrays["indices"], arrays["indptr"]
-        most_rows, most_entries = batch_height(indptr.dtype.itemsize), batch_height(data.dtype.itemsize + 4)
+        most_rows, most_entries = batch_height(indptr.dtype.itemsize), batch_height(NUMBER_BYTES + 4)
         fits = len(indptr) == self.n_rows + 1 and len(data) == len(indices)
         for k in range(0, self.n_rows if fits else 0, most_rows):
             some = indptr[k : k + 1 + most_rows]

@@ -14,6 +14,8 @@ from abstain.matrix import Matrix, Part, Table
 
 BATCH_BYTES = 1 << 24
 """About how many bytes a batch holds. What is read at once, or gathered before it is written, is a multiple of it."""
+NUMBER_BYTES = 8
+"""What a number of a batch counts: whatever it is stored as, it is decided on as float64."""
 
 
 def batch_height(row_bytes: int) -> int:

@@ -15,7 +15,7 @@ from abstain.formats.columns import arrow, holds_names
 from abstain.formats.names import require_different
 from abstain.formats.numbers import MISSING, is_number
 from abstain.formats.text import records, require_cells, require_header, rows_of
-from abstain.streams.batches import BATCH_BYTES, batch_height
+from abstain.streams.batches import BATCH_BYTES, NUMBER_BYTES, batch_height
 from abstain.streams.files import File
 
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"  # as Arrow ends its streams
@@ -60,10 +60,10 @@ class Reader(ABC):
         """The columns, piece by piece; `numbers` are those of them that hold numbers, which text does not tell."""
 
     def _height(self, columns: Sequence[int], numbers: Sequence[int]) -> int:
-        """How many rows make a piece, which becomes a batch: an array with an item of one size for each number."""
+        """How many rows make a piece, which becomes a batch."""
         types, values = self.schema.types, set(numbers)
-        item = max((_item_bytes(types[j]) for j in numbers), default=0)
-        return batch_height(len(values) * item + sum(_value_bytes(types[j]) for j in columns if j not in values))
+        others = sum(_value_bytes(types[j]) for j in columns if j not in values)
+        return batch_height(NUMBER_BYTES * len(values) + others)
 
 
 def open_reader(file: File, row_groups: Sequence[int] | None = None) -> Reader:
@@ -78,11 +78,6 @@ def open_reader(file: File, row_groups: Sequence[int] | None = None) -> Reader:
 def _value_bytes(kind: Any) -> int:
     """How many bytes a value of this Arrow type takes in a column."""
     return max(1, kind.bit_width // 8) if arrow("pyarrow.types").is_primitive(kind) else TEXT_BYTES
-
-
-def _item_bytes(kind: Any) -> int:
-    """How many bytes it takes in an array, where whole numbers with gaps and numbers written as text are float64."""
-    return _value_bytes(kind) if arrow("pyarrow.types").is_floating(kind) else 8
 
 
 def _sliced(columns: list[Any], first_row: int, height: int) -> Iterator[Piece]:
@@ -175,11 +170,12 @@ def _by_pages(source: Any, groups: list[int], names: list[str], height: int) -> 
 def _unpacked(source: Any, groups: list[int], names: list[str], height: int) -> Iterator[list[Any]]:
     """The same by way of the disk, where a few columns after the other are laid so that rows can be read."""
     ipc, readers = arrow("pyarrow.ipc"), []
+    every = source.schema_arrow  # made anew whenever it is asked for, which takes long if there are many columns
     with ExitStack() as stack:
         for first in range(0, len(names), FEW):
             some = names[first : first + FEW]
             spill = stack.enter_context(temporary_file())
-            schema = arrow().schema([source.schema_arrow.field(name) for name in some])
+            schema = arrow().schema([every.field(name) for name in some])
             with ipc.new_file(spill, schema) as writer:
                 for columns in _by_pages(source, groups, some, height):
                     writer.write_batch(arrow().record_batch(columns, schema=schema))
