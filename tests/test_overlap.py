@@ -5,8 +5,11 @@ import pytest
 from benchmarks import reference
 
 import abstain
+from abstain.decision import decide_bound
 from abstain.kernels.quadrature import longest_reach, reciprocal_rule
 from abstain.losses.overlap import FMeasure, Jaccard
+from abstain.penalties import Counting
+from abstain.probabilities import Probabilities
 
 
 def ranked_rows(m, n, seed):
@@ -124,16 +127,6 @@ def test_equal_answers_are_told_apart_as_in_the_profile(loss, penalty):
         )
 
 
-class _Given(abstain.penalties.Penalty):
-    """A penalty of further abstentions where one label is open already."""
-
-    def __init__(self, counting):
-        self.counting = abstain.penalties.as_penalty(counting)
-
-    def bind(self, n_labels):
-        return self.counting.bind(n_labels + 1).given(np.array([0]))
-
-
 @pytest.mark.parametrize("loss", [FMeasure(), FMeasure(2, 0), Jaccard()], ids=repr)
 @pytest.mark.parametrize("m", [2, 5, 8])
 def test_further_abstentions_may_be_paid_for(loss, m):
@@ -141,7 +134,8 @@ def test_further_abstentions_may_be_paid_for(loss, m):
     random = np.random.default_rng(m)
     p = random.random((50, m))
     for _ in range(20):
-        penalty = _Given([0.0, 0.6, *random.uniform(0.0, 0.9, m)])
-        direct, profiled = abstain.decide(p, loss, penalty), abstain.risk_profile(p, loss).decide(penalty)
-        np.testing.assert_allclose(direct.expected_loss, profiled.expected_loss, rtol=0, atol=1e-11)
-        np.testing.assert_array_equal(direct.codes, profiled.codes)
+        further = Counting([0.0, 0.6, *random.uniform(0.0, 0.9, m)]).bind(m + 1).given(np.array([0]))
+        prediction = decide_bound(Probabilities(p), loss, further)
+        totals = abstain.risk_profile(p, loss).values + further.counts
+        np.testing.assert_allclose(prediction.expected_loss, totals.min(axis=1), rtol=0, atol=1e-11)
+        np.testing.assert_array_equal(prediction.n_abstained, totals.argmin(axis=1))

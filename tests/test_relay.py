@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import abstain
 from abstain.cli import main
-from abstain.streams import readers
+from abstain.streams import batches, readers
 from abstain.streams.files import _Resumed
 from abstain.streams.relay import ahead
 
@@ -141,7 +141,7 @@ def test_a_command_that_fails_leaves_the_process_as_it_was(command, scores, monk
             closed.append(True)
 
     monkeypatch.setattr(readers.ParquetReader, "pieces", slow_pieces)
-    monkeypatch.setattr(readers, "ENTRIES", 3 * 50)
+    monkeypatch.setattr(batches, "BATCH_BYTES", 8 * 3 * 50)
     monkeypatch.setattr(os, "_exit", lambda code: pytest.fail(f"the process would have ended with {code}"))
     monkeypatch.chdir(scores)
     result = CliRunner().invoke(main, command)

@@ -58,8 +58,12 @@ def decide(
 
 
 def decide_table(table: Probabilities, loss: Loss, penalty: Penalty) -> PartialPrediction | PartialRanking:
-    """The same for those who have passed the door."""
-    costs = _bound(loss, penalty, table.n_labels, table.axes, table.is_sparse)
+    """The optimal partial prediction for probabilities that have been read."""
+    return decide_bound(table, loss, _bound(loss, penalty, table.n_labels, table.axes, table.is_sparse))
+
+
+def decide_bound(table: Probabilities, loss: Loss, costs: BoundPenalty) -> PartialPrediction | PartialRanking:
+    """The optimal partial prediction for costs of abstaining that are known to go with the loss and the table."""
     assembly = Assembly(table, loss)
 
     def work(block: Block) -> None:

@@ -213,7 +213,7 @@ def hint_at_scale(values: NDArray[Any], rows: NDArray[Any], n_rows: int) -> str:
         return ""
     if values.min() < 0:
         return "are these logits or log-odds? apply the sigmoid 1/(1+exp(−x))"
-    return "are these per cent? divide them by 100" if 1.5 <= values.max() <= 100 else ""
+    return "are these per cent? divide them by 100" if 2 <= values.max() <= 100 else ""
 
 
 def rounding_slack(dtype: np.dtype[Any]) -> float:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain.assembly import with_rows
-from abstain.decision import decide_table
+from abstain.decision import decide_bound, decide_table
 from abstain.errors import InvalidProbabilities
 from abstain.losses import Loss
 from abstain.matrix import Axes, Matrix
@@ -117,16 +117,6 @@ def _runs(rows: NDArray[np.intp]) -> tuple[list[int], list[slice]]:
     return found.tolist(), [slice(start, end) for start, end in zip(first, ends, strict=True)]
 
 
-class _Given(Penalty):
-    """A penalty that is bound already."""
-
-    def __init__(self, bound: BoundPenalty) -> None:
-        self.bound = bound
-
-    def bind(self, n_labels: int) -> BoundPenalty:
-        return self.bound
-
-
 def _decide_rest(
     matrix: Matrix, bad: NDArray[np.intp], loss: Loss, bound: BoundPenalty
 ) -> tuple[Matrix, NDArray[np.float64]]:
@@ -141,7 +131,7 @@ def _decide_rest(
     if len(others) == 0:
         return (sparse.csr_array(left_open) if sparse.issparse(matrix) else left_open), np.full(n, charged)
     table = Probabilities(matrix[:, others])
-    rest = decide_table(table, loss.restricted(others, m), _Given(bound.given(bad)))
+    rest = decide_bound(table, loss.restricted(others, m), bound.given(bad))
     assert rest.expected_loss is not None
     if sparse.issparse(matrix):
         joined = sparse.hstack([rest.codes, sparse.csr_array(left_open.astype(rest.codes.dtype))], format="csr")
