@@ -90,6 +90,7 @@ def test_the_gap_bounds_what_is_missed_and_is_small(loss, monkeypatch):
     assert min(gaps) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [case for case in LOSS_CASES if case[0] == "hamming"])
 @pytest.mark.parametrize("by_label", [False, True])
 def test_caps_per_label_and_per_instance(case, by_label):

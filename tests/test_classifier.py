@@ -59,15 +59,20 @@ ESTIMATORS = {
 }
 
 
+@parametrize_with_checks([AbstainingClassifier(LogisticRegression())])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         AbstainingClassifier(),
-        AbstainingClassifier(LogisticRegression()),
         AbstainingClassifier(LogisticRegression(), calibration="sigmoid", cv=3),
         AbstainingClassifier(KNeighborsClassifier(), calibration="isotonic", cv=KFold(3)),
     ]
 )
-def test_scikit_learn_checks(estimator, check):
+def test_scikit_learn_checks_with_calibration(estimator, check):
     check(estimator)
 
 
@@ -80,6 +85,7 @@ def expected_columns(estimator, y):
     return np.column_stack([p[:, 1] for p in answer]) if isinstance(answer, list) else answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_probabilities_come_in_one_shape(name):
     assert HAS_ZERO_ROWS
@@ -91,6 +97,7 @@ def test_probabilities_come_in_one_shape(name):
     np.testing.assert_array_equal(model.classes_, [0, 1, 2, 3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibration", [None, "sigmoid", "isotonic"])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_constant_labels_are_set_aside(name, calibration):
@@ -184,6 +191,7 @@ def test_any_container_of_labels(container):
     assert model.score(X, given) == plain.score(X, Y)
 
 
+@pytest.mark.slow
 def test_sparse_features():
     for estimator in (None, LogisticRegression(), OneVsRestClassifier(LogisticRegression())):
         dense = AbstainingClassifier(estimator, calibration="sigmoid").fit(X, Y).predict_proba(X)
@@ -292,6 +300,7 @@ def test_it_works_inside_scikit_learn():
     np.testing.assert_array_equal(again.decide(scaled).labels, best.decide(scaled).labels)
 
 
+@pytest.mark.slow
 def test_jobs_change_nothing():
     alone = AbstainingClassifier(calibration="isotonic").fit(X, Y).predict_proba(X)
     together = AbstainingClassifier(calibration="isotonic", n_jobs=2).fit(X, Y).predict_proba(X)
@@ -377,6 +386,7 @@ def test_frozen_models_answer_as_they_do():
         AbstainingClassifier(two_labels).fit(X, Y[:, :1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
 @pytest.mark.parametrize("estimator", [LogisticRegression(), LinearSVC(), None])
 def test_a_part_without_a_class_gives_nothing_away(estimator, calibration):
@@ -467,6 +477,7 @@ def test_nan_is_not_calibrated_away():
         AbstainingClassifier(Foreign("nan"), calibration="sigmoid").fit(X, Y)
 
 
+@pytest.mark.slow
 def test_weights_of_the_recommended_learner_and_of_a_step():
     weights = np.where(Y[:, 0] == 1, 1e3, 1.0)
     with sklearn.config_context(enable_metadata_routing=True):

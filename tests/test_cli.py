@@ -20,6 +20,7 @@ def small():
     return demo.run(n_train=300, n_test=200, seed=3)
 
 
+@pytest.mark.slow
 def test_the_demo_prints_a_table_and_writes_a_figure_and_a_report(tmp_path):
     figure = tmp_path / "silence.png"
     result = CliRunner().invoke(main, ["demo", "--train", "300", "--test", "200", "-o", str(figure)])
@@ -32,6 +33,7 @@ def test_the_demo_prints_a_table_and_writes_a_figure_and_a_report(tmp_path):
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+@pytest.mark.slow
 def test_silence_pays(small):
     outcomes = [small.outcome(cost) for cost in demo.COSTS]
     assert all(o.abstain <= min(o.answer_all, o.ask_all) * 1.05 for o in outcomes)
@@ -87,6 +89,7 @@ def test_mistakes_are_explained(arguments, message):
     assert message in result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -110,6 +113,7 @@ def test_help_comes_at_once(arguments):
     assert max(map(len, shown.splitlines())) <= 100
 
 
+@pytest.mark.slow
 def test_the_smallest_demo_allowed(tmp_path):
     figure = tmp_path / "small.pdf"
     result = CliRunner().invoke(main, ["demo", "--train", "100", "--test", "50", "-o", str(figure)])
@@ -117,6 +121,7 @@ def test_the_smallest_demo_allowed(tmp_path):
     assert figure.read_bytes()[:4] == b"%PDF"
 
 
+@pytest.mark.slow
 def test_without_matplotlib_there_is_a_table_but_no_figure(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = CliRunner().invoke(main, ["demo", "--train", "100", "--test", "50", "-o", str(tmp_path / "figure.png")])
@@ -162,6 +167,7 @@ def results(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_figures_of_an_experiment(results):
     result = CliRunner().invoke(main, ["experiment", "figures", str(results)])
     assert result.exit_code == 0, result.output
@@ -233,6 +239,7 @@ main(["work"])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "hangup", "expected"),
     [

@@ -216,6 +216,7 @@ def test_an_index_that_pandas_only_describes():
 # Pipes and terminals
 
 
+@pytest.mark.slow
 def test_csv_through_pipes():
     done = piped("decide", "-", "--penalty", "0.3", data=Path("p.csv").read_bytes())
     frame = pd.read_csv(io.BytesIO(done.stdout), index_col=0)
@@ -261,6 +262,7 @@ def in_terminal(*arguments):
     return process.wait(), shown.decode()
 
 
+@pytest.mark.slow
 def test_a_bar_on_a_terminal_and_none_in_a_pipe():
     np.save("many.npy", np.random.default_rng(0).random((400_000, 50), np.float32))
     code, shown = in_terminal("decide", "many.npy", "-o", "q.npy", "--loss", "f1", "--penalty", "0.01")
@@ -351,6 +353,7 @@ def test_data_sets_are_listed_and_converted(folder):
     assert "nosuch" in run("datasets", "fetch", "nosuch", code=1).output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -379,6 +382,7 @@ def test_the_shell_completes(shell):
     assert "_ABSTAIN_COMPLETE" in script
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "offered"),
     [

@@ -305,6 +305,7 @@ LIMITS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hamming", "f1", "rank"])
 def test_budgets(table, loss):
     for limits in LIMITS:

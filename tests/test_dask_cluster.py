@@ -23,6 +23,8 @@ from abstain.streams import cluster as on_cluster
 from abstain.streams.cluster import decide_on_cluster
 from tests.cases import random_probabilities
 
+pytestmark = pytest.mark.slow
+
 JOB = Job(abstain.FMeasure(), abstain.Concave(0.1))
 LABELS = list("abcdef")
 

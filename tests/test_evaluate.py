@@ -140,6 +140,7 @@ FORMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forms", FORMS, ids=lambda forms: " ".join(str(form) for form in forms))
 @pytest.mark.parametrize("loss", [name for name, loss in LOSSES.items() if not loss.gives_rankings])
 def test_long_tables_may_leave_rows_out(loss, forms, tmp_path):

@@ -199,6 +199,7 @@ def test_area_under_a_curve_by_hand():
     assert found["at_random"] == pytest.approx(0.5 * 0.2 + 0.5 * 0.4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["br-lr", "cc-lr", "trees", "br-lr+isotonic"])
 def test_probabilities_are_those_of_the_learner_by_itself(tmp_path, learner):
     problem = random_problem()
@@ -316,6 +317,7 @@ def test_fits_are_counted():
     assert models.n_fits("trees", 7) == 200
 
 
+@pytest.mark.slow
 @needs_data
 def test_a_run_on_published_data(tmp_path):
     """Two small sets; what theory says of every run, and what binary relevance has always given."""

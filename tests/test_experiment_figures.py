@@ -13,6 +13,8 @@ from abstain.experiment.figures import FIXED, PENALISED, RIVALS, draw, penalty_f
 from abstain.experiment.protocol import SCALES, priced
 from abstain.experiment.results import Results
 
+pytestmark = pytest.mark.slow
+
 N_LABELS = {"emotions": 6, "yeast": 14, "scene": 5, "cal500": 174, "mediamill": 101, "nus-wide": 81}
 
 

@@ -186,6 +186,7 @@ def test_fetched_once_then_kept(how, progress, server, offer, tmp_path, capfd):
     assert ("100%" in capfd.readouterr().err) == bool(progress)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "reason", "asked"),
     [
@@ -265,6 +266,7 @@ def _fetch_elsewhere(home, folder, results):
     results.put(fetch("tiny", folder=folder).target.sum())
 
 
+@pytest.mark.slow
 def test_two_processes_at_once(server, tmp_path):
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
@@ -277,6 +279,7 @@ def test_two_processes_at_once(server, tmp_path):
     assert files_in(tmp_path) == ["tiny/tiny.arff", "tiny/tiny.xml"]
 
 
+@pytest.mark.slow
 def test_killed_process_leaves_no_half_file(server, offer, tmp_path):
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
@@ -359,6 +362,7 @@ def test_another_data_set_at_openml_is_noticed(server, openml, offer, tmp_path, 
         fetch("tiny", folder=tmp_path)
 
 
+@pytest.mark.slow
 def test_openml_fails_too(server, openml, offer, tmp_path):
     offer(f"{server.url}/missing", openml=54321)
     with pytest.raises(DownloadFailed) as caught:

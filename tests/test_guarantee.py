@@ -168,6 +168,7 @@ SIMULATIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "target", "per", "which", "n", "often"), SIMULATIONS)
 def test_the_promise_is_kept(population, name, target, per, which, n, often):
     _, _, tally = population(which)
@@ -190,6 +191,7 @@ def test_the_promise_is_kept_by_hoeffding_bentkus(population):
     assert is_bad[found[found >= 0]].sum() <= MOST_VIOLATIONS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per", [None, "instance", "label"])
 def test_every_candidate_bad_by_a_hair(per):
     """Where many tests could go wrong: errors have the same chance everywhere, just above the target. By `control`."""
@@ -203,6 +205,7 @@ def test_every_candidate_bad_by_a_hair(per):
     assert 0 < violations <= MOST_VIOLATIONS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in RISKS if name != "any_error"])
 def test_the_promise_is_kept_for_all_labels_at_once(name):
     """A draw is a violation if any of the labels misses its target."""
@@ -244,6 +247,7 @@ def test_the_expectation_is_kept(population, name, n):
 # How much is answered, beside someone who knows the whole population.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "target", "n", "share"),
     [

@@ -16,6 +16,8 @@ import pytest
 from abstain import extras
 from abstain.cli import main
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OPTIONAL = {name: needed for name, needed in PROJECT["optional-dependencies"].items() if name not in ("dev", "rules")}

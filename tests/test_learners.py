@@ -19,6 +19,8 @@ from abstain.learners.chains import ChainEnsemble
 from abstain.learners.nystroem import NystroemMap
 from tests.datafiles import DATA, needs_data
 
+pytestmark = pytest.mark.slow
+
 X, Y = make_multilabel_classification(n_samples=150, n_features=8, n_classes=4, random_state=3)
 X = X.astype(float)
 CONVERGED = LogisticRegression(tol=1e-9, max_iter=100_000)

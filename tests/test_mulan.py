@@ -698,6 +698,7 @@ def multiset(*bunches):
     return rows[np.lexsort(rows.T)]
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("name", [name for name in PUBLISHED if "cal500" not in name])
 def test_published_splits_are_the_whole(name):

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numba
+import pytest
 
 import abstain
 
@@ -42,6 +43,7 @@ def test_kernels_work_where_nothing_can_be_written(monkeypatch):
     assert kernels.kernel(lambda x: x + 1)(1) == 2
 
 
+@pytest.mark.slow
 def test_a_later_process_reuses_compiled_kernels():
     code = """
 import abstain

@@ -470,6 +470,7 @@ def test_hostile_words_stay_words(open_page, tmp_path):  # noqa: F811
     watched.require_quiet()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_titles(title):
     page = report([[0.5]], losses=["hamming"], title=title).html
@@ -692,6 +693,7 @@ def page_of(*arguments: str, **options: object) -> str:
     return Path("report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_command_reads_whatever_decide_reads(files):
     p, y = abstain.read_table("p.csv"), abstain.read_table("y.csv")
     expected = page_of("p.csv", "--truth", "y.csv")

@@ -177,6 +177,7 @@ def test_two_passes_are_as_good_as_the_whole_table(name, limits, tmp_path):
     check_allocation(found, codes, P, LOSSES[name], limits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["costs", "f1", "rank", "subset"])
 def test_any_form_of_files(form, name, tmp_path):

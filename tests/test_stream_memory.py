@@ -9,6 +9,8 @@ import pytest
 from benchmarks.measure import usage_of
 from scipy import sparse
 
+pytestmark = pytest.mark.slow
+
 ABSTAIN = [sys.executable, "-m", "abstain"]
 MOST = 700  # MiB, as README.md says
 RANDOM = np.random.default_rng(0)

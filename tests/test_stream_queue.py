@@ -123,6 +123,7 @@ def decided(path, loss):
 # --- the same queue as of the whole table -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("p", [P, TIED], ids=["all different", "ties"])
 def test_any_loss_and_any_size_of_runs(p, loss, sizes, tmp_path):
@@ -195,6 +196,7 @@ def write_parts(folder, p, ids=None, is_sparse=False):
         write_table(Table(values, NAMES, None if ids is None else ids[rows]), folder / f"{k}.npz")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ids", "to_folder"),
     [(None, False), (TEXTS, False), (NUMBERS, False), (TEXTS, True), (NUMBERS, True)],
