@@ -8,7 +8,7 @@ ACTIVE := .venv/.installed
 help:
 	@echo "make demo    a first look: learn, decide, and see what silence buys"
 	@echo "make test    all tests and doctests"
-	@echo "make test-fast   all but the browser, Spark, clusters, kills and simulations (90 seconds)"
+	@echo "make test-fast   all but the browser, Spark, clusters, kills and simulations (90 seconds once it is compiled)"
 	@echo "make lint    style, types and layers"
 	@echo "make bench   measure speed and memory, write docs/performance.md"
 	@echo "make scale   measure streams, many labels and clusters, write docs/scale.md (half an hour)"
