@@ -48,12 +48,7 @@ def budget(
     loss: Loss,
     output: str | None,
     queue: str | None,
-    id_column: str | None,
-    labels: tuple[str, ...] | None,
-    form: Any,
-    label_column: str | None,
-    value_column: str | None,
-    format_: str | None,
+    reading: dict[str, Any],
     voice: Voice,
 ) -> None:
     """Spend a budget of reviews where they save most, over all rows of any number of files.
@@ -83,16 +78,7 @@ def budget(
     options.require_unread([output, queue], per_label, review)
     from abstain.streams import budget_files, open_sources
 
-    sources = open_sources(
-        inputs,
-        form=form,
-        id_column=id_column,
-        label_column=label_column,
-        value_column=value_column,
-        labels=labels,
-        format=format_,
-        passes=2,
-    )
+    sources = open_sources(inputs, **reading, passes=2)
     names, m = sources.label_names, sources.n_labels
     with voice.progress("budget") as progress:
         found = budget_files(

@@ -46,12 +46,7 @@ def decide(
     loss: Loss,
     penalty: Penalty | Path,
     queue: str | None,
-    id_column: str | None,
-    labels: tuple[str, ...] | None,
-    form: Any,
-    label_column: str | None,
-    value_column: str | None,
-    format_: str | None,
+    reading: dict[str, Any],
     on_error: Any,
     resume: bool,
     cluster: str | None,
@@ -93,10 +88,10 @@ def decide(
     options.require_unread([output, queue], penalty)
     from abstain.streams import Job, decide_files, decide_on_cluster, open_sources
 
-    columns: dict[str, Any] = {"id_column": id_column, "label_column": label_column, "value_column": value_column}
-    sources = open_sources(inputs, form=form, labels=labels, format=format_, **columns)
+    sources = open_sources(inputs, **reading)
     price = options.penalty_of(penalty, sources.label_names, sources.n_labels)
-    job = Job(loss, price, form=form, labels=labels, on_error=on_error, **columns)
+    read_as = {name: value for name, value in reading.items() if name != "format"}
+    job = Job(loss, price, on_error=on_error, **read_as)
     with _offering_a_way(on_error), voice.progress("decide") as progress:
         if cluster:
             summary = decide_on_cluster(cluster, inputs, target, job, resume=resume, progress=progress)

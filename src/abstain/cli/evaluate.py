@@ -28,12 +28,7 @@ def evaluate(
     loss: Loss,
     penalty: Penalty | Path,
     probabilities: str | None,
-    id_column: str | None,
-    labels: tuple[str, ...] | None,
-    form: Any,
-    label_column: str | None,
-    value_column: str | None,
-    format_: str | None,
+    reading: dict[str, Any],
     voice: Voice,
 ) -> None:
     """Score partial predictions against the truth, row beside row, whatever their size.
@@ -56,15 +51,7 @@ def evaluate(
 
     files = {"prediction": prediction, "truth": truth}
     files |= {} if probabilities is None else {"probabilities": probabilities}
-    sides = open_beside(
-        files,
-        form=form,
-        id_column=id_column,
-        label_column=label_column,
-        value_column=value_column,
-        labels=labels,
-        format=format_,
-    )
+    sides = open_beside(files, **reading)
     answers = sides["prediction"]
     price = options.penalty_of(penalty, answers.label_names, answers.n_labels)
     with voice.progress("evaluate") as progress:

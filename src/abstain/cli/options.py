@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import wraps
 from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
@@ -280,12 +281,19 @@ form = click.option(
 )
 format_ = click.option(
     "--format",
-    "format_",
     metavar="KIND",
     help="The kind of input, where its name or its first bytes do not tell: csv, parquet, arrow, arrows, npy, npz.",
 )
 
 
-def reading(command: Command) -> Command:
-    """The options that say how inputs are to be read."""
-    return id_column(labels(form(label_column(value_column(format_(command))))))
+READING = ("form", "id_column", "label_column", "value_column", "labels", "format")
+
+
+def reading(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say how inputs are to be read: the command is called with all of them in a dict, `reading`."""
+
+    @wraps(command)
+    def with_reading(*args: Any, **given: Any) -> None:
+        command(*args, reading={name: given.pop(name) for name in READING}, **given)
+
+    return id_column(labels(form(label_column(value_column(format_(with_reading))))))

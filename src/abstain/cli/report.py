@@ -75,12 +75,7 @@ def report(
     wrong: float,
     max_entries: int,
     seed: int,
-    id_column: str | None,
-    labels: tuple[str, ...] | None,
-    form: Any,
-    label_column: str | None,
-    value_column: str | None,
-    format_: str | None,
+    reading: dict[str, Any],
     voice: Voice,
 ) -> None:
     """Write a page in which to try what asking may cost, and to see what is answered, asked and saved.
@@ -114,16 +109,7 @@ def report(
     require_apart([output], [Path(file) for file in (*inputs, truth, texts) if file not in (None, "-")])
     files: dict[str, Paths] = {"probabilities": inputs}
     files |= {} if truth is None else {"truth": truth}
-    sources = open_beside(
-        files,
-        form=form,
-        id_column=id_column,
-        label_column=label_column,
-        value_column=value_column,
-        labels=labels,
-        format=format_,
-        kind_of="probabilities",
-    )
+    sources = open_beside(files, **reading, kind_of="probabilities")
     sources["probabilities"].require_labels()
     table, y_true = read_whole(**sources)
     if len(table) == 0:
@@ -135,7 +121,7 @@ def report(
         path=output,
         losses=[name.strip() for part in losses for name in part.split(",") if name.strip()],
         title=title,
-        texts=None if texts is None else read_texts(texts, table, text_column, id_column),
+        texts=None if texts is None else read_texts(texts, table, text_column, reading["id_column"]),
         images=pictures,
         review=review,
         false_negative=missed,
