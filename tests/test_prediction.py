@@ -124,8 +124,8 @@ def test_of_many_labels_those_are_shown_that_are_not_answered_no(convert):
         "id-2  –                code 0, code 1, code 2, code 3 + 2 more",
     ]
     html = prediction._repr_html_()
-    assert "<td>code 3, code 97</td>" in html
-    assert '<th style="white-space:nowrap">id-1</th>' in html
+    assert 'nowrap">code 3, code 97</td>' in html
+    assert 'nowrap">id-1</th>' in html  # an id is not broken at its hyphen
     ranking = repr(abstain.decide(convert(wide_table()), "rank", 0.1))
     assert ranking.splitlines()[1].split() == ["ranked", "first", "not", "ranked"]
     assert ranking.splitlines()[2].startswith("id-1  code 3, code 97")

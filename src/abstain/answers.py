@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from abstain.errors import InvalidLabels
 from abstain.frames import is_frame, open_frame
-from abstain.matrix import Axes
+from abstain.kernels import packing
+from abstain.matrix import Axes, Matrix, dense, read_matrix
 
 COLUMNS = ("id", "label", "answer")
 EXPECTED = "an answer is 1 or 0, or missing if nobody has answered yet"
@@ -32,6 +34,84 @@ class AnswerSource(ABC):
     @abstractmethod
     def answers_for(self, axes: Axes) -> Answers:
         """The answers to labels of a prediction with these rows and labels."""
+
+
+def read_answers(answers: Any, axes: Axes, abstained: Matrix) -> Answers:
+    """The answers to abstained labels, from a table, from records, or from what knows their numbers.
+
+    Parameters
+    ----------
+    answers : n × m table, records, or AnswerSource
+        As for `PartialPrediction.fill`.
+    axes : Axes
+        What rows and labels are called.
+    abstained : n × m array or CSR of bool
+        Which labels need an answer.
+    """
+    if isinstance(answers, AnswerSource):
+        found = answers.answers_for(axes)
+    elif _has_columns(answers, axes.label_names) or (records := read_records(answers)) is None:
+        return _read_table(answers, axes, abstained)
+    else:
+        found = locate_records(records, axes, abstained.shape)
+    outside = (found.row >= abstained.shape[0]) | (found.label >= abstained.shape[1])
+    if outside.any():
+        k = int(np.argmax(outside))
+        raise InvalidLabels(
+            f"answers: row {found.row[k]}, label {found.label[k]} is not in the prediction of shape {abstained.shape}"
+        )
+    answered = ~np.asarray(abstained[found.row, found.label]).ravel().astype(bool)
+    if answered.any():
+        k = int(np.argmax(answered))
+        raise InvalidLabels(
+            f"answers: {axes.row(int(found.row[k]))}, {axes.label(int(found.label[k]))} is not abstained in this "
+            "prediction; only abstained labels can be filled in"
+        )
+    return found
+
+
+def _has_columns(answers: Any, names: tuple[Hashable, ...] | None) -> bool:
+    """Whether a frame has a column for each label, even if labels are called id, label and answer."""
+    return names is not None and is_frame(answers) and open_frame(answers).columns == names
+
+
+def _read_table(answers: Any, axes: Axes, abstained: Matrix) -> Answers:
+    """Of a table what stands where labels are abstained; of a flat list the answers to a single instance."""
+    row, label = (place.astype(np.int64) for place in abstained.nonzero())
+    if len(row) == 0 and np.size(answers) == 0:
+        return Answers(row, label, np.empty(0, np.int8))
+    matrix, their_axes = read_matrix(answers, "answers", InvalidLabels)
+    is_flat = np.ndim(answers) == 1
+    if matrix.shape == abstained.shape:
+        axes.require_same(their_axes, "answers")
+        values = _at(matrix, abstained)
+    elif is_flat and matrix.shape[1] == len(row) and (abstained.shape[0] == 1 or len(row) == 1):
+        values = dense(matrix)[0]
+    else:
+        what = (
+            f"a flat list of {matrix.shape[1]} does not say which label of which instance each answer is for"
+            if is_flat
+            else f"shape {matrix.shape}"
+        )
+        raise InvalidLabels(
+            f"answers: {what}; expected a table of shape {abstained.shape}, records with id, label and answer, or "
+            "queue.with_answers(answers) for answers in the order of a review queue"
+        )
+    given = ~(np.isnan(values.astype(np.float64)) | (values == -1))
+    bad = np.flatnonzero(given & ~np.isin(values, (0, 1)))
+    if len(bad):
+        where = f"{axes.row(int(row[bad[0]]))}, {axes.label(int(label[bad[0]]))}"
+        raise InvalidLabels(f"answers: {where} is {values[bad[0]]}; {EXPECTED}")
+    return Answers(row[given], label[given], values[given].astype(np.int8))
+
+
+def _at(matrix: Matrix, places: Matrix) -> NDArray[Any]:
+    """What a table holds at some places, row by row."""
+    if not sparse.issparse(places) or not sparse.issparse(matrix):
+        return np.asarray(matrix[places.nonzero()]).ravel()
+    found = np.zeros(places.nnz, matrix.dtype)
+    packing.look_up(places.indptr, places.indices, matrix.indptr, matrix.indices, matrix.data, found)
+    return found
 
 
 def read_answer(value: Any, where: str) -> int | None:

@@ -5,17 +5,17 @@ The only place that knows how an abstention is written: −1 in arrays, ``<NA>``
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from html import escape
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain.answers import EXPECTED, Answers, AnswerSource, locate_records, read_records
+from abstain.answers import read_answers
 from abstain.errors import InvalidLabels, quoted
 from abstain.extras import optional
-from abstain.frames import is_frame, make_frame, open_frame
+from abstain.frames import make_frame
+from abstain.html import Marked, table
 from abstain.kernels import packing
 from abstain.kernels.tally import count_open
 from abstain.matrix import Axes, Matrix, Table, csr_in_order, dense, read_matrix, require_room
@@ -173,86 +173,8 @@ class _Partial(ABC):
 
     def _repr_html_(self) -> str:
         rows, cells, names = self._preview()
-        head = "".join(f"<th>{escape(name)}</th>" for name in names)
-        body = ""
-        for row, line in zip(rows, cells, strict=True):
-            marked = (
-                '<td style="background:#f5b84155" title="abstained">?</td>'
-                if text == "?"
-                else f"<td>{escape(text)}</td>"
-                for text in line
-            )
-            body += f'<tr><th style="white-space:nowrap">{escape(row)}</th>{"".join(marked)}</tr>'
-        return (
-            f"<p>{escape(self._summary())}</p>"
-            f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
-
-    def _read_answers(self, answers: Any) -> Answers:
-        """The answers to labels that are left open, from anything that `fill` takes."""
-        if isinstance(answers, AnswerSource):
-            found = answers.answers_for(self.axes)
-        elif self._has_column_names(answers) or (records := read_records(answers)) is None:
-            return self._read_table_of_answers(answers)
-        else:
-            found = locate_records(records, self.axes, self.shape)
-        outside = (found.row >= self.shape[0]) | (found.label >= self.shape[1])
-        if outside.any():
-            k = int(np.argmax(outside))
-            raise InvalidLabels(
-                f"answers: row {found.row[k]}, label {found.label[k]} is not in the prediction of shape {self.shape}"
-            )
-        answered = self._codes_at(found.row, found.label) != ABSTAIN
-        if answered.any():
-            k = int(np.argmax(answered))
-            i, j = int(found.row[k]), int(found.label[k])
-            raise InvalidLabels(
-                f"answers: {self.axes.row(i)}, {self.axes.label(j)} is not abstained in this prediction; "
-                "only abstained labels can be filled in"
-            )
-        return found
-
-    def _has_column_names(self, answers: Any) -> bool:
-        """Whether a frame has a column for each label, even if labels are called id, label and answer."""
-        names = self.axes.label_names
-        return names is not None and is_frame(answers) and open_frame(answers).columns == names
-
-    def _read_table_of_answers(self, answers: Any) -> Answers:
-        """Of a table what stands where labels are left open; of a flat list the answers to a single instance."""
-        row, label = (place.astype(np.int64) for place in self.abstained.nonzero())
-        if isinstance(answers, PartialPrediction):
-            answers = Table(answers.codes, answers.axes.label_names, answers.axes.index)
-        if len(row) == 0 and np.size(answers) == 0:
-            return Answers(row, label, np.empty(0, np.int8))
-        matrix, axes = read_matrix(answers, "answers", InvalidLabels)
-        is_flat = np.ndim(answers) == 1
-        if matrix.shape == self.shape:
-            self.axes.require_same(axes, "answers")
-            values = self._where_open(matrix)
-        elif is_flat and matrix.shape[1] == len(row) and (len(self) == 1 or len(row) == 1):
-            values = dense(matrix)[0]
-        else:
-            raise InvalidLabels(_unclear(matrix.shape, self.shape, is_flat))
-        given = ~(np.isnan(values.astype(np.float64)) | (values == ABSTAIN))
-        bad = np.flatnonzero(given & ~np.isin(values, (0, 1)))
-        if len(bad):
-            where = f"{self.axes.row(int(row[bad[0]]))}, {self.axes.label(int(label[bad[0]]))}"
-            raise InvalidLabels(f"answers: {where} is {values[bad[0]]}; {EXPECTED}")
-        return Answers(row[given], label[given], values[given].astype(np.int8))
-
-    def _codes_at(self, row: NDArray[np.int64], label: NDArray[np.int64]) -> NDArray[Any]:
-        """The codes of single labels; 0 where sparse codes store none."""
-        return np.asarray(self.codes[row, label]).ravel()
-
-    def _where_open(self, matrix: Matrix) -> NDArray[Any]:
-        """What a table holds where labels are left open, row by row."""
-        left_open = self.abstained
-        if not sparse.issparse(left_open) or not sparse.issparse(matrix):
-            return np.asarray(matrix[left_open.nonzero()]).ravel()
-        found = np.zeros(left_open.nnz, matrix.dtype)
-        parts = matrix.indptr, matrix.indices, matrix.data
-        packing.look_up(left_open.indptr, left_open.indices, *parts, found)
-        return found
+        marked = [[Marked("?", "abstained") if text == "?" else text for text in line] for line in cells]
+        return table(self._summary(), ["", *names], [[row, *line] for row, line in zip(rows, marked, strict=True)])
 
 
 class PartialPrediction(_Partial):
@@ -312,7 +234,9 @@ class PartialPrediction(_Partial):
         0    1    1     0
         1    0    0     ?
         """
-        found = self._read_answers(answers)
+        if isinstance(answers, PartialPrediction):
+            answers = Table(answers.codes, answers.axes.label_names, answers.axes.index)
+        found = read_answers(answers, self.axes, self.abstained)
         codes = self.codes.copy()
         if sparse.issparse(codes):
             n, m = self.shape
@@ -386,7 +310,7 @@ class PartialRanking(_Partial):
         >>> ranking.fill([{"id": 0, "label": 3, "answer": 1}]).positions
         array([[ 2, -1,  1,  0]], dtype=int32)
         """
-        found = self._read_answers(answers)
+        found = read_answers(answers, self.axes, self.abstained)
         m = self.shape[1]
         key = self._corner(*self.shape).astype(np.int64)
         key[key == ABSTAIN] = m + 1
@@ -427,18 +351,6 @@ class PartialRanking(_Partial):
 
 def _short(name: str, most: int = 24) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
-def _unclear(given: tuple[int, int], expected: tuple[int, int], is_flat: bool) -> str:
-    ways = (
-        "records with id, label and answer, or queue.with_answers(answers) for answers in the order of a review queue"
-    )
-    if is_flat:
-        return (
-            f"answers: a flat list of {given[1]} does not say which label of which instance each answer is for; "
-            f"expected a table of shape {expected}, {ways}"
-        )
-    return f"answers: shape {given}; expected a table of shape {expected}, {ways}"
 
 
 def require_codes(matrix: Matrix, axes: Axes, codes: tuple[int, ...], what: str, accepted: str) -> None:
