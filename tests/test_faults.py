@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -106,7 +107,10 @@ def test_killed_in_a_folder_and_resumed(scores, tmp_path):
 @pytest.mark.parametrize("arguments", [["decide", "--queue", "r.parquet"], ["budget", "--rate", "0.1"]])
 def test_interrupted(arguments, number, code, said, scores, tmp_path):
     command = [*ABSTAIN, arguments[0], str(scores / "long.npy"), *arguments[1:], "-o", "q.npy", "--loss", "f1"]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+    # Who runs the tests under nohup ignores SIGHUP, and so would the process.
+    as_usual = partial(signal.signal, number, signal.SIG_DFL)
+    options = {"cwd": tmp_path, "stderr": subprocess.PIPE, "text": True, "preexec_fn": as_usual}
+    with subprocess.Popen(command, **options) as process:
         wait_until(lambda: begun(tmp_path), process)
         process.send_signal(number)
         found = process.communicate()[1]
