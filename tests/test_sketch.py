@@ -137,3 +137,12 @@ def test_bins_are_narrow_and_hold_what_they_should():
         assert margin.low < values[total] <= margin.high
     assert sketch.margin(400)[:4] == (0.0, 0.0, 400, 0)
     assert Sketch(abstain.Hamming(), 8).margin(3).above == 0
+
+
+def test_a_loss_that_understates_its_highest_cost_is_refused():
+    class Modest(abstain.Hamming):
+        def highest_cost(self, n_labels):
+            return 0.01
+
+    with pytest.raises(abstain.InvalidLoss, match=r"a review saves 0\.4, but .* from a cost of 0\.01 on"):
+        Sketch(Modest(), 2).add([[0.4, 0.001]])

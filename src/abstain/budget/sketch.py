@@ -15,7 +15,7 @@ from abstain.budget.allocation import Price
 from abstain.budget.entries import Entries, best_of_instances, left_open, price_of, reviewed_above
 from abstain.budget.instances import Steps, every_step, values_of
 from abstain.budget.limits import Limits
-from abstain.errors import InvalidBudget
+from abstain.errors import InvalidBudget, InvalidLoss
 from abstain.kernels import certainty, reviews
 from abstain.kernels.bins import fill_bins
 from abstain.losses import DecomposableLoss, Loss
@@ -26,9 +26,7 @@ from abstain.profile import RiskProfile
 from abstain.threads import for_each
 
 LEADING = 17  # bits of a value's fraction that tell its bin: 2⁻¹⁷ < 10⁻⁵
-INSIDE = (1 << LEADING) - 1
 SHIFT = 52 - LEADING
-EXPONENTS = 1 << 11
 OCTAVES = 64  # what saves less than 2⁻⁶⁴ of the largest risk is all the same
 
 
@@ -97,8 +95,8 @@ class Sketch:
         self.complete = 0.0
         """The expected loss if nothing is reviewed."""
         self._lowest = max(0, int(_keys(np.array([loss.highest_cost(n_labels)]))[0]) - (OCTAVES << LEADING))
-        self._page_of = np.full(EXPONENTS, -1)
-        self._bins = np.zeros((0, 1 << LEADING), np.int64)  # a page for each power of 2
+        # Bins for the octaves up to the highest cost, and one for its rounding; memory is used where they are filled.
+        self._bins = np.zeros((OCTAVES + 1) << LEADING, np.int64)
         self._lock = Lock()
 
     def add(self, table: Any) -> None:
@@ -135,30 +133,24 @@ class Sketch:
         for_each(work, table.blocks(loss.entries_per_block))
 
     def _count(self, values: NDArray[np.float64], sizes: NDArray[np.int64], complete: float) -> None:
-        keys, done = _keys(values), 0
+        keys = _keys(values)
         with self._lock:
             self.complete += complete
-            while (done := fill_bins(keys, sizes, done, self._lowest, self._page_of, LEADING, self._bins)) < len(keys):
-                self._make_room(np.array([max(int(keys[done]), self._lowest) >> LEADING]))
-
-    def _make_room(self, pages: NDArray[np.intp]) -> None:
-        missing = pages[self._page_of[pages] < 0]
-        self._page_of[missing] = len(self._bins) + np.arange(len(missing))
-        self._bins = np.concatenate([self._bins, np.zeros((len(missing), 1 << LEADING), np.int64)])
+            greatest = fill_bins(keys, sizes, self._lowest, self._bins)
+        if greatest - self._lowest >= len(self._bins):
+            raise InvalidLoss(
+                f"a review saves {values.max():g}, but {self.loss!r} says that from a cost of "
+                f"{self.loss.highest_cost(self.n_labels):g} on (highest_cost) every label is answered"
+            )
 
     def counted(self) -> Counts:
         """What has been counted."""
-        pages = np.flatnonzero(self._page_of >= 0)
-        bins = self._bins[self._page_of[pages]].ravel()
-        filled = np.flatnonzero(bins)
-        keys = ((pages[filled >> LEADING] << LEADING) + (filled & INSIDE)).astype(np.int32)
-        return Counts(keys, bins[filled], self.n_rows, self.complete)
+        filled = np.flatnonzero(self._bins)
+        return Counts((filled + self._lowest).astype(np.int32), self._bins[filled], self.n_rows, self.complete)
 
     def include(self, counts: Counts) -> None:
         """Count what another sketch, made alike, has counted."""
-        pages = np.unique(counts.keys >> LEADING)
-        self._make_room(pages)
-        self._bins[self._page_of[counts.keys >> LEADING], counts.keys & INSIDE] += counts.counts
+        self._bins[counts.keys - self._lowest] += counts.counts
         self.n_rows += counts.n_rows
         self.complete += counts.complete
 
