@@ -156,18 +156,22 @@ class Sketch:
 
     def margin(self, total: int) -> Margin:
         """Where a budget of so many reviews ends."""
-        found = self.counted()
-        keys, counts = found.keys[::-1].astype(np.int64), found.counts[::-1]  # what saves most comes first
-        low, high = _edge(keys), _edge(keys + 1)  # bins begin at their edge
-        reached, middle = np.cumsum(counts), (low + high) / 2
-        at = int(np.searchsorted(reached, total, side="right"))
-        above, saved = int(reached[at - 1]) if at else 0, float(middle[:at] @ counts[:at])
-        if at == len(counts):
-            return Margin(0.0, 0.0, above, 0, 0, saved, 0.0)
-        taken, cost = total - above, float(middle[at])
-        least = 0.0 if keys[at] == self._lowest else float(np.nextafter(low[at], 0.0))
-        most = float(np.nextafter(high[at], 0.0))
-        return Margin(least, most, above, int(counts[at]), taken, saved + taken * cost, cost)
+        above, saved = 0, 0.0
+        for octave in range(OCTAVES, -1, -1):  # what saves most comes first
+            first = octave << LEADING
+            counts = self._bins[first : first + (1 << LEADING)]
+            filled = np.flatnonzero(counts)[::-1]
+            keys, counts = self._lowest + first + filled, counts[filled]
+            low, high = _edge(keys), _edge(keys + 1)  # bins begin at their edge
+            reached, middle = np.cumsum(counts), (low + high) / 2
+            at = int(np.searchsorted(reached, total - above, side="right"))
+            above, saved = above + int(counts[:at].sum()), saved + float(middle[:at] @ counts[:at])
+            if at < len(counts):
+                taken, cost = total - above, float(middle[at])
+                least = 0.0 if keys[at] == self._lowest else float(np.nextafter(low[at], 0.0))
+                most = float(np.nextafter(high[at], 0.0))
+                return Margin(least, most, above, int(counts[at]), taken, saved + taken * cost, cost)
+        return Margin(0.0, 0.0, above, 0, 0, saved, 0.0)
 
     def price(self, margin: Margin, axes: Axes = Axes()) -> Price:  # noqa: B008 (it is immutable)
         """The price at a margin: it decides on new data, where what saves just that is answered."""
