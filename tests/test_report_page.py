@@ -960,6 +960,17 @@ def test_the_settings_can_be_read_to_their_end(reports: Any, open_page: Open) ->
     assert page.evaluate("settings.scrollHeight === settings.clientHeight")  # nothing in it is cut off
 
 
+def test_a_page_that_gets_no_frames_is_drawn(open_page: Open, tmp_path: Path) -> None:
+    """Browsers draw no frames of what is far out of sight, as the output of a notebook's last cell may be."""
+    p, truth = example()
+    shown = report(named(p), truth, losses=("hamming",))
+    far_down = f"<!doctype html><div style='height:20000px'></div>{shown._repr_html_()}"
+    (tmp_path / "notebook.html").write_text(far_down, encoding="utf-8")
+    watched = open_page(tmp_path / "notebook.html", viewport={"width": 1200, "height": 900})
+    watched.page.frames[1].wait_for_selector("html[data-curves]", state="attached")
+    watched.require_quiet()
+
+
 def test_a_notebook_shows_the_page(open_page: Open, tmp_path: Path) -> None:
     p, truth = example()
     shown = report(named(p), truth, title='"quoted" & <b>', losses=("hamming",))

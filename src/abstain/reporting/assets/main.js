@@ -101,6 +101,12 @@
       if (view.curve !== null) root.dataset.curves = "ready";
     }
 
+    /** The next frame; soon, where the browser draws none, as in a notebook's output that is out of sight. */
+    const nextFrame = () => new Promise((resolve) => {
+      requestAnimationFrame(resolve);
+      setTimeout(resolve, 200);
+    });
+
     // One drawing per frame, and never two at a time.
     let isWaiting = false;
     let isBusy = false;
@@ -108,8 +114,8 @@
       if (isWaiting) return;
       isWaiting = true;
       root.dataset.busy = "yes";
-      await new Promise(requestAnimationFrame);
-      while (isBusy) await new Promise(requestAnimationFrame);
+      await nextFrame();
+      while (isBusy) await nextFrame();
       isWaiting = false;
       isBusy = true;
       try {
