@@ -11,9 +11,9 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import abstain
-from abstain.losses import as_loss
-from abstain.penalties import as_penalty
-from abstain.streams import Job, decide_files, decide_on_cluster
+from abstain._core.losses import as_loss
+from abstain._core.penalties import as_penalty
+from abstain.streams import Job, decide_files
 from benchmarks.measure import Row, peak_mib, reset_peak, scratch, seconds, threads
 from benchmarks.streams import write_scores
 
@@ -68,7 +68,7 @@ def _compile() -> None:
 def _files(folder: Path, loss: str, n_workers: int) -> float:
     with _workers(n_workers) as client:
         start = time.perf_counter()
-        decide_on_cluster(client.scheduler.address, folder / "scores", f"{folder}/{loss}-{n_workers}/", _job(loss))
+        decide_files(folder / "scores", f"{folder}/{loss}-{n_workers}/", _job(loss), cluster=client.scheduler.address)
         return time.perf_counter() - start
 
 

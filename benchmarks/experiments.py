@@ -13,13 +13,12 @@ from pathlib import Path
 import pandas as pd
 
 from abstain.experiment import Plan, Problem, Results, load, run
-from abstain.experiment.claims import as_markdown, check
-from abstain.experiment.figures import draw
-from abstain.experiment.protocol import DATASETS, LEARNERS, LOSSES
-from abstain.experiment.results import RELATED
-from abstain.experiment.store import Store
-from benchmarks.data import DATA, nus_wide_labels, simulated_features
-from benchmarks.data import load as load_arrays
+from abstain.experiment._claims import as_markdown, check
+from abstain.experiment._figures import draw
+from abstain.experiment._protocol import DATASETS, LEARNERS, LOSSES
+from abstain.experiment._results import RELATED
+from abstain.experiment._store import Store
+from benchmarks.data import DATA, load as load_arrays, nus_wide_labels, simulated_features
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "experiments"

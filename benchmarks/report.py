@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from tests.browser import ARGUMENTS, find_chromium
 
-from abstain import demo
-from abstain.reporting import report
+from abstain._cli import demo_example
+from abstain._report import report
 from benchmarks.measure import Row
 
 SHAPE = (20_000, 50)
@@ -95,7 +95,7 @@ def picture(target: Path) -> None:
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "report.html"
-        demo.write_report(demo.run(), path)
+        demo_example.write_report(demo_example.run(), path)
         browser = playwright.chromium.launch(executable_path=chromium, args=list(ARGUMENTS))
         page = browser.new_page(viewport={"width": 1280, "height": 1000})
         page.goto(f"{path.as_uri()}#share=0.1")

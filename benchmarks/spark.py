@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-import abstain.spark
+import abstain.integrations.spark
 from benchmarks.measure import Row, scratch, seconds
 from benchmarks.streams import write_scores
 
@@ -31,7 +31,7 @@ def speed() -> Iterator[Row]:
             passed = frame.mapInArrow(_unchanged, frame.schema)
             reference = _seconds(passed)
             for loss, penalty in {"hamming": 0.1, "f1": 0.003}.items():
-                taken = _seconds(abstain.spark.decide(frame, loss, penalty))
+                taken = _seconds(abstain.integrations.spark.decide(frame, loss, penalty))
                 found = f"{taken:.1f} s, {taken / reference:.2f} × mapInArrow that changes nothing ({reference:.1f} s)"
                 yield Row(f"500000 × 100, {loss}", found)
     finally:

@@ -13,12 +13,12 @@ from sklearn.model_selection import KFold
 from tqdm import tqdm
 
 import abstain
+from abstain._core.targets import Target, read_target
 from abstain.calibration import ReliabilityDisplay, brier_decomposition, calibration_error
-from abstain.calibration.calibrators import fit_calibrators
-from abstain.fitting import cross_fit, fit_labels, folds_for
+from abstain.calibration._calibrators import fit_calibrators
 from abstain.learners import make, recommended
+from abstain.learners._fitting import cross_fit, fit_labels, folds_for
 from abstain.metrics import generalized_loss
-from abstain.targets import Target, read_target
 from benchmarks.data import load
 
 ROOT = Path(__file__).parents[1]

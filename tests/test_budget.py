@@ -10,7 +10,7 @@ from scipy import sparse
 
 import abstain
 from abstain import budget
-from abstain.budget import entries, instances
+from abstain.budget import _per_entry, _per_instance
 from tests.cases import LOSS_CASES, make_loss, random_probabilities
 
 TOLERANCE = 1e-9
@@ -78,7 +78,7 @@ def test_the_optimum_for_every_count(case, review, per_instance):
 
 @pytest.mark.parametrize("loss", ["rank", "f1", "jaccard", "subset"])
 def test_the_gap_bounds_what_is_missed_and_is_small(loss, monkeypatch):
-    monkeypatch.setattr(instances, "CORE", 16.0)  # two instances around the margin only
+    monkeypatch.setattr(_per_instance, "CORE", 16.0)  # two instances around the margin only
     p = random_probabilities(40, 6, seed=5)
     gaps = []
     for count in range(0, 200, 7):
@@ -197,9 +197,9 @@ def test_large_tables_are_solved_alike(loss, limits, monkeypatch):
     rng = np.random.default_rng(6)
     p = np.vstack([rng.beta(0.3, 1.0, (6000, 12)), rng.choice([0.1, 0.3, 0.5], (3000, 12))])
     whole = [budget.solve(p, loss=loss, rate=rate, **limits) for rate in (0.001, 0.05, 0.3, 1.0)]
-    for module in (instances, entries):
+    for module in (_per_instance, _per_entry):
         monkeypatch.setattr(module, "SAMPLE", 100)
-    monkeypatch.setattr(instances, "WHOLE", 1)
+    monkeypatch.setattr(_per_instance, "WHOLE", 1)
     for expected, rate in zip(whole, (0.001, 0.05, 0.3, 1.0), strict=True):
         found = budget.solve(p, loss=loss, rate=rate, **limits)
         assert found.price.cost == pytest.approx(expected.price.cost, rel=1e-9)
@@ -250,11 +250,11 @@ def test_probabilities_that_differ_by_rounding_only(as_table):
 @pytest.mark.parametrize("loss", ["f1", "subset", "rank"])
 def test_large_tables_with_probabilities_that_differ_by_rounding_only(loss, monkeypatch):
     p = np.random.default_rng(1).integers(0, 11, (3000, 5)) / 10
-    monkeypatch.setattr(instances, "CORE", 100.0)
+    monkeypatch.setattr(_per_instance, "CORE", 100.0)
     counts = range(200, 15_000, 1300)
     whole = [budget.solve(abstain.risk_profile(p, loss), count=count) for count in counts]
-    monkeypatch.setattr(instances, "SAMPLE", 50)
-    monkeypatch.setattr(instances, "WHOLE", 1)
+    monkeypatch.setattr(_per_instance, "SAMPLE", 50)
+    monkeypatch.setattr(_per_instance, "WHOLE", 1)
     for count, expected in zip(counts, whole, strict=True):
         found = budget.solve(p, loss=loss, count=count)
         assert found.count <= count
@@ -269,7 +269,7 @@ def test_the_gap_knows_of_instances_that_were_not_looked_at(monkeypatch):
     p[:, 0] = 0.02 * (1 - 1e-3 * rng.random(4400))
     p[rng.choice(4400, 60, replace=False)] = 0.5 - 1e-3 * rng.random((60, 10))
     best = least_bill(p, "subset", total=15)
-    monkeypatch.setattr(instances, "WHOLE", 1)
+    monkeypatch.setattr(_per_instance, "WHOLE", 1)
     found = budget.solve(p, loss="subset", count=15)
     assert best - TOLERANCE <= found.bill.total <= best + found.gap + TOLERANCE
 
@@ -313,8 +313,8 @@ def test_sparse_tables_without_a_profile_are_refused():
 
 @pytest.mark.parametrize("loss", ["hamming", "f1"])
 def test_the_row_of_a_large_table_is_named(loss, monkeypatch):
-    monkeypatch.setattr(instances, "WHOLE", 1)
-    monkeypatch.setattr(entries, "SAMPLE", 100)
+    monkeypatch.setattr(_per_instance, "WHOLE", 1)
+    monkeypatch.setattr(_per_entry, "SAMPLE", 100)
     for row in (0, 4000, 7777):
         p = pd.DataFrame(np.random.default_rng(0).random((10_000, 2)), columns=["a", "b"]).add_prefix("label ")
         p.iloc[row, 1] = 1.5

@@ -11,13 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 import abstain
-from abstain import demo
-from abstain.cli import main
+from abstain._cli import demo_example, main
 
 
 @pytest.fixture(scope="module")
 def small():
-    return demo.run(n_train=300, n_test=200, seed=3)
+    return demo_example.run(n_train=300, n_test=200, seed=3)
 
 
 @pytest.mark.slow
@@ -26,7 +25,7 @@ def test_the_demo_prints_a_table_and_writes_a_figure_and_a_report(tmp_path):
     result = CliRunner().invoke(main, ["demo", "--train", "300", "--test", "200", "-o", str(figure)])
     assert result.exit_code == 0, result.output
     rows = [line.split() for line in result.output.splitlines() if line[:5].strip().startswith("0.")]
-    assert [float(row[0]) for row in rows] == list(demo.COSTS)
+    assert [float(row[0]) for row in rows] == list(demo_example.COSTS)
     assert figure.read_bytes()[:4] == b"\x89PNG"
     page = figure.with_suffix(".html")
     assert result.output.splitlines()[-2:] == [f"Figure: {figure.resolve()}", f"Report: {page.resolve()}"]
@@ -35,25 +34,25 @@ def test_the_demo_prints_a_table_and_writes_a_figure_and_a_report(tmp_path):
 
 @pytest.mark.slow
 def test_silence_pays(small):
-    outcomes = [small.outcome(cost) for cost in demo.COSTS]
+    outcomes = [small.outcome(cost) for cost in demo_example.COSTS]
     assert all(o.abstain <= min(o.answer_all, o.ask_all) * 1.05 for o in outcomes)
     assert outcomes[-1].abstain == pytest.approx(outcomes[-1].answer_all)
-    assert [o.ask_all for o in outcomes] == pytest.approx([10 * cost for cost in demo.COSTS])
+    assert [o.ask_all for o in outcomes] == pytest.approx([10 * cost for cost in demo_example.COSTS])
     assert np.all(np.diff([o.left_open for o in outcomes]) <= 0)
 
 
 def test_the_pictures_shown_are_described_right(small):
-    labels = small.decide(demo.SHOWN_COST).labels
-    shown = small.interesting(demo.SHOWN_COST, 6)
+    labels = small.decide(demo_example.SHOWN_COST).labels
+    shown = small.interesting(demo_example.SHOWN_COST, 6)
     assert len(set(shown)) == 6
-    wrong = small.answers_wrongly(demo.SHOWN_COST)
+    wrong = small.answers_wrongly(demo_example.SHOWN_COST)
     assert wrong[shown].tolist() == [False] * 5 + [True]
     for i in shown:
-        yes, ask, there = demo.describe(labels[i], small.truth[i])
+        yes, ask, there = demo_example.describe(labels[i], small.truth[i])
         assert there == " ".join(str(d) for d in range(10) if small.truth[i, d])
         assert yes == (" ".join(str(d) for d in range(10) if labels[i, d] == 1) or "–")
         assert ask == (" ".join(str(d) for d in range(10) if labels[i, d] == -1) or "–")
-        assert bool(demo.mistakes(labels[i], small.truth[i])) == wrong[i]
+        assert bool(demo_example.mistakes(labels[i], small.truth[i])) == wrong[i]
 
 
 @pytest.mark.parametrize(
@@ -65,12 +64,12 @@ def test_the_pictures_shown_are_described_right(small):
     ],
 )
 def test_mistakes_in_words(labels, truth, said):
-    assert demo.mistakes(np.array(labels, np.int8), np.array(truth, np.uint8)) == said
+    assert demo_example.mistakes(np.array(labels, np.int8), np.array(truth, np.uint8)) == said
 
 
 @pytest.mark.parametrize("format_", ["pdf", "svg"])
 def test_other_formats(small, tmp_path, format_):
-    demo.draw(small, [small.outcome(cost) for cost in demo.COSTS], tmp_path / f"figure.{format_}")
+    demo_example.draw(small, [small.outcome(cost) for cost in demo_example.COSTS], tmp_path / f"figure.{format_}")
     assert (tmp_path / f"figure.{format_}").stat().st_size > 10_000
 
 
@@ -105,7 +104,7 @@ def test_mistakes_are_explained(arguments, message):
 )
 def test_help_comes_at_once(arguments):
     """It imports nothing heavy."""
-    code = f"import sys; from abstain.cli import main; main({arguments}, standalone_mode=False)"
+    code = f"import sys; from abstain._cli import main; main({arguments}, standalone_mode=False)"
     code += "; assert 'sklearn' not in sys.modules"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "Usage: " in shown
@@ -223,7 +222,7 @@ def test_nothing_slow_is_imported_before_signals_are_handled():
 PROGRAM = """
 import ctypes, os, signal
 import click
-from abstain.cli.voice import Commands, Progress
+from abstain._cli.output import Commands, Progress
 
 @click.group(cls=Commands)
 def main(): pass

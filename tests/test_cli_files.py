@@ -18,9 +18,9 @@ import pytest
 from click.testing import CliRunner
 
 import abstain
-from abstain.cli import main
+from abstain._cli import main
 from abstain.metrics import answered_error_rate, error_capture_rate, generalized_loss
-from abstain.tables import Table, read_table, write_table
+from abstain.streams._tables import Table, read_table, write_table
 
 RNG = np.random.default_rng(0)
 NAMES = ("sky", "sea", "sun", "sand")
@@ -396,7 +396,7 @@ def test_what_the_shell_offers(words, offered):
     environment = os.environ | {
         "_ABSTAIN_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)
     }  # fmt: skip
-    code = "from abstain.cli import main; main(prog_name='abstain')"
+    code = "from abstain._cli import main; main(prog_name='abstain')"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert {f"plain,{word}" for word in offered} <= set(done.stdout.splitlines())
 

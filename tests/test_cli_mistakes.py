@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner
 
 import abstain
-from abstain.cli import main
-from abstain.errors import LONGEST_QUOTE, quoted
+from abstain._cli import main
+from abstain._utils.errors import LONGEST_QUOTE, quoted
 from abstain.streams import open_sources
-from abstain.tables import Table, read_table, write_table
+from abstain.streams._tables import Table, read_table, write_table
 
 P = np.random.default_rng(0).random((20, 3)).round(3)
 IDS = [f"r{i}" for i in range(len(P))]

@@ -4,20 +4,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import sparse
 
 import abstain
 from abstain import metrics
 from abstain.calibration import brier_score_loss, calibration_error
-from abstain.curves import (
-    accuracy_rejection_curve,
-    cost_curve,
-    error_capture_curve,
-    label_table,
-    risk_coverage_curve,
-)
+from abstain.curves import accuracy_rejection_curve, cost_curve, error_capture_curve, label_table, risk_coverage_curve
 from tests.cases import LOSS_CASES, make_loss, random_probabilities
 
 ANSWERING = [case for case in LOSS_CASES if case[0] != "rank"]
@@ -188,8 +181,8 @@ def test_the_area_is_the_one_of_the_experiments():
     curve = risk_coverage_curve(p, y, loss="f1")
     keys = {"dataset": "data", "learner": "me", "loss": "f1", "fold": 1}
     rows = pd.DataFrame({"step": range(len(curve.costs)), "coverage": curve.coverage, "risk": curve.risk, **keys})
-    related = dict.fromkeys(abstain.experiment.results.RELATED, 0.0)
-    results = abstain.experiment.results.Results(None, rows.assign(**related), None, {})
+    related = dict.fromkeys(abstain.experiment._results.RELATED, 0.0)
+    results = abstain.experiment._results.Results(None, rows.assign(**related), None, {})
     assert results.aurc()["aurc"].item() == pytest.approx(curve.area)
 
 

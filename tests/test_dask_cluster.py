@@ -17,10 +17,9 @@ from distributed import Client, LocalCluster
 
 import abstain
 from abstain import metrics
-from abstain.cli import main
+from abstain._cli import main
+from abstain.integrations._dask import files as on_cluster
 from abstain.streams import Job, decide_files
-from abstain.streams import cluster as on_cluster
-from abstain.streams.cluster import decide_on_cluster
 from tests.cases import random_probabilities
 
 pytestmark = pytest.mark.slow
@@ -172,7 +171,7 @@ def parts(folder):
 
 def test_files_are_decided_as_without_a_cluster(cluster, scores, decided, tmp_path):
     watching = Watching()
-    summary = decide_on_cluster(cluster.scheduler_address, scores, tmp_path / "out/", JOB, progress=watching)
+    summary = decide_files(scores, tmp_path / "out/", JOB, cluster=cluster.scheduler_address, progress=watching)
     assert summary == decided[1]
     assert watching.n_rows == sum(watching.steps) == 3000
     assert parts(tmp_path / "out") == parts(decided[0]) == ["a.parquet", "more/b.parquet"]
@@ -186,8 +185,8 @@ def test_large_files_become_parts_and_a_killed_worker_costs_one(
     monkeypatch.setattr(on_cluster, "PART", 30_000)
     pids = list(client.run(os.getpid).values())
     watching = Watching(lambda: os.kill(pids[0], signal.SIGKILL))
-    ask = cluster.scheduler_address, scores, tmp_path, JOB
-    summary = decide_on_cluster(*ask, progress=watching)
+    ask = scores, tmp_path, JOB
+    summary = decide_files(*ask, cluster=cluster.scheduler_address, progress=watching)
     assert (summary.n_rows, summary.n_abstained) == (decided[1].n_rows, decided[1].n_abstained)
     names = parts(tmp_path)
     assert names[0] == "a-00000.parquet"
@@ -196,7 +195,7 @@ def test_large_files_become_parts_and_a_killed_worker_costs_one(
     assert whole == pa.concat_tables([pq.read_table(decided[0] / name) for name in parts(decided[0])])
     states = {name: (tmp_path / name).stat().st_mtime_ns for name in names}
     (tmp_path / names[1]).unlink()
-    again = decide_on_cluster(*ask, resume=True)
+    again = decide_files(*ask, cluster=cluster.scheduler_address, resume=True)
     assert (again.n_kept, again.n_rows) == (len(names) - 1, summary.n_rows)
     changed = [name for name in names if (tmp_path / name).stat().st_mtime_ns != states[name]]
     assert changed == [names[1]]
@@ -209,11 +208,11 @@ def test_what_is_wrong_is_named_and_nothing_half_is_left(cluster, scores, tmp_pa
     table.to_parquet(tmp_path / "bad.parquet", row_group_size=400)
     address = cluster.scheduler_address
     with pytest.raises(abstain.InvalidProbabilities, match=r"bad.parquet: row 1234 \(id 'row 1234'\), .*'c'.* is 1.5"):
-        decide_on_cluster(address, tmp_path / "bad.parquet", tmp_path / "out", JOB)
+        decide_files(tmp_path / "bad.parquet", tmp_path / "out", JOB, cluster=address)
     assert parts(tmp_path / "out") == []
     twice = [scores / "a.parquet", tmp_path / "bad.parquet"]
     with pytest.raises(abstain.InvalidDataset, match="has the id 'row 0', as row 0 of"):
-        decide_on_cluster(address, twice, tmp_path / "out", JOB)
+        decide_files(twice, tmp_path / "out", JOB, cluster=address)
 
 
 def test_the_command_line(cluster, scores, decided, tmp_path):
@@ -231,7 +230,7 @@ def test_all_workers_die(scores, tmp_path):
         watching = Watching()
         watching.start = lambda n_rows: client.retire_workers([worker])
         with pytest.raises(ConnectionError, match=r"all workers of the Dask cluster at .* have died; with new"):
-            decide_on_cluster(one.scheduler_address, scores, tmp_path, JOB, progress=watching, patience=2)
+            decide_files(scores, tmp_path, JOB, cluster=one.scheduler_address, progress=watching, timeout=2)
 
 
 def test_no_cluster(scores, tmp_path):
@@ -239,4 +238,4 @@ def test_no_cluster(scores, tmp_path):
         nobody.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
         with pytest.raises(ConnectionError, match=f"^no Dask scheduler answers at '{re.escape(address)}' "):
-            decide_on_cluster(address, scores, tmp_path, JOB, patience=0.5)
+            decide_files(scores, tmp_path, JOB, cluster=address, timeout=0.5)

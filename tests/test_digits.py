@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from abstain.datasets.digits import load_digit_pairs
+from abstain.datasets._digits import load_digit_pairs
 
 DIGITS = load_digits()
 

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 import abstain
 from abstain import curves
-from abstain.displays import (
+from abstain.curves import (
     AccuracyRejectionDisplay,
     CostCurveDisplay,
     ErrorCaptureDisplay,

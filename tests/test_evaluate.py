@@ -12,9 +12,10 @@ from scipy import sparse
 
 import abstain
 from abstain import InvalidDataset, InvalidLabels, InvalidProbabilities, metrics
-from abstain.streams import Job, batches, decide_files, readers
-from abstain.streams.scores import Scores, evaluate_files, open_beside
-from abstain.tables import Table, write_table
+from abstain.streams import Job, decide_files
+from abstain.streams._evaluate import Scores, evaluate_files, open_beside
+from abstain.streams._read import batches, column_readers
+from abstain.streams._tables import Table, write_table
 
 N, M = 170, 5
 NAMES = tuple(f"label {j}" for j in range(M))
@@ -27,7 +28,7 @@ P_THIN = np.where((RANDOM.random((N, M)) < 0.5) | (RANDOM.random((N, 1)) < 0.2),
 Y_THIN = np.where(RANDOM.random((N, 1)) < 0.3, 0, Y) * (P_THIN.sum(axis=1, keepdims=True) > 0)
 
 LOSSES = {"costs": abstain.Hamming(np.linspace(0.5, 6.0, M), np.linspace(1.5, 0.3, M))} | {
-    name: kind() for name, kind in abstain.losses.LOSSES.items()
+    name: kind() for name, kind in abstain._core.losses.LOSSES.items()
 }
 PENALTY = abstain.Concave(0.15)
 KINDS = (".parquet", ".csv", ".csv.gz", ".arrow", ".arrows", ".npy", ".npz")
@@ -37,7 +38,7 @@ KINDS = (".parquet", ".csv", ".csv.gz", ".arrow", ".arrows", ".npy", ".npz")
 def small_batches(monkeypatch):
     """So that every table has many of them, with fewer rows where these have ids."""
     monkeypatch.setattr(batches, "BATCH_BYTES", 31 * M * P.itemsize)
-    monkeypatch.setattr(readers, "TEXT_CHUNK", 700)
+    monkeypatch.setattr(column_readers, "TEXT_CHUNK", 700)
 
 
 class Told:

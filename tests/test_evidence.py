@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from abstain.evidence import betting_p_value, binomial_p_value, hoeffding_bentkus_p_value
-from abstain.kernels.betting import WORST
+from abstain._core.kernels.betting import WORST
+from abstain.guarantee._p_values import betting_p_value, binomial_p_value, hoeffding_bentkus_p_value
 
 DRAWS = 4000
 LEVELS = np.array([0.005, 0.02, 0.05, 0.1, 0.3, 0.7])

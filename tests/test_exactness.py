@@ -5,15 +5,14 @@ from inspect import isabstract
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import abstain
-from abstain import exhaustive
-from abstain.losses import LOSSES
+from abstain._core import exhaustive
+from abstain._core.losses import LOSSES
+from abstain._core.penalties import PENALTIES, as_penalty
 from abstain.metrics import expected_generalized_loss
-from abstain.penalties import PENALTIES, as_penalty
 from tests import cases
 
 ROWS, MOST_LABELS = 600, 6

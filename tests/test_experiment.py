@@ -13,9 +13,9 @@ from sklearn.model_selection import KFold
 
 import abstain
 from abstain import Concave, Linear, learners
-from abstain.experiment import Plan, Problem, Results, claims, load, models, protocol, run
-from abstain.experiment.decisions import Judge, OutOfFold, coverages, outcomes
-from abstain.experiment.related import Others, Tuning
+from abstain.experiment import Plan, Problem, Results, _claims, _models, _protocol, load, run
+from abstain.experiment._decisions import Judge, OutOfFold, coverages, outcomes
+from abstain.experiment._related import Others, Tuning
 from abstain.metrics import generalized_loss
 from tests.datafiles import DATA, needs_data
 
@@ -52,18 +52,18 @@ def data():
     ],
 )
 def test_the_costs_are_those_of_the_papers(loss, penalty, first, last):
-    costs = protocol.SCALES[loss].costs(penalty, 7)
+    costs = _protocol.SCALES[loss].costs(penalty, 7)
     assert costs == pytest.approx(np.linspace(first, last, 10))
     assert costs[-1] == last
 
 
 def test_every_loss_is_in_the_protocol():
-    from abstain.losses import LOSSES
+    from abstain._core.losses import LOSSES
 
-    assert set(protocol.LOSSES) == set(LOSSES)
+    assert set(_protocol.LOSSES) == set(LOSSES)
 
 
-@pytest.mark.parametrize("loss", protocol.LOSSES)
+@pytest.mark.parametrize("loss", _protocol.LOSSES)
 def test_outcomes_are_what_deciding_each_fold_gives(data, loss):
     """No profile, no stacking of folds, no related work shared between them."""
     units = {"hamming": 100 / 6, "rank": 1 / 6}
@@ -83,7 +83,7 @@ def test_outcomes_are_what_deciding_each_fold_gives(data, loss):
         assert (row["n_instances"], row["n_labels"]) == (len(fold), 6)
 
 
-@pytest.mark.parametrize("loss", protocol.LOSSES)
+@pytest.mark.parametrize("loss", _protocol.LOSSES)
 def test_others_leave_as_much_open(data, loss):
     """With a penalty of 1 for a label and no loss of the answers, all cost the same."""
     judge = Judge(data, loss)
@@ -127,7 +127,7 @@ def test_thresholds_have_the_greatest_f(data, effort):
 
 
 def test_few_thresholds_are_nearly_as_good(data, monkeypatch):
-    monkeypatch.setattr("abstain.experiment.related.MOST_THRESHOLDS", 100)
+    monkeypatch.setattr("abstain.experiment._related.MOST_THRESHOLDS", 100)
     tuning = Tuning.of(data.probabilities, data.labels)
     assert len(tuning.thresholds) == 101
     few = tuning.lower_threshold(0.2)
@@ -165,7 +165,7 @@ def test_chance_is_nested():
     assert all((later | earlier == later).all() for earlier, later in itertools.pairwise(masks))
 
 
-@pytest.mark.parametrize("loss", protocol.LOSSES)
+@pytest.mark.parametrize("loss", _protocol.LOSSES)
 def test_coverage_ends_with_the_complete_prediction(data, loss):
     judge = Judge(data, loss)
     rows = list(coverages(judge))
@@ -310,11 +310,11 @@ def test_runs_that_do_not_fit_together(tmp_path):
 
 
 def test_fits_are_counted():
-    assert models.n_fits("br-lr", 7) == models.n_fits("cc-lr", 7) == 7
-    assert models.n_fits("ecc-lr", 7) == 350
-    assert models.n_fits("br-svm", 7) == 42
-    assert models.n_fits("br-lr+sigmoid", 7) == 42
-    assert models.n_fits("trees", 7) == 200
+    assert _models.n_fits("br-lr", 7) == _models.n_fits("cc-lr", 7) == 7
+    assert _models.n_fits("ecc-lr", 7) == 350
+    assert _models.n_fits("br-svm", 7) == 42
+    assert _models.n_fits("br-lr+sigmoid", 7) == 42
+    assert _models.n_fits("trees", 7) == 200
 
 
 @pytest.mark.slow
@@ -337,7 +337,7 @@ def test_a_run_on_published_data(tmp_path):
     assert (clear.generalized_loss < clear[["mlc", "abs"]].min(axis=1)).all()
     areas = found.aurc().groupby(["dataset", "learner", "loss"])[["aurc", "at_random"]].mean()
     assert (areas.aurc < areas.at_random).all()
-    assert len(claims.check(found)) > 50
+    assert len(_claims.check(found)) > 50
 
 
 def made_up(**columns):
@@ -365,7 +365,7 @@ def made_up(**columns):
 
 
 def verdicts(results):
-    return {claim.sentence: claim.holds for claim in claims.check(results)}
+    return {claim.sentence: claim.holds for claim in _claims.check(results)}
 
 
 def test_claims_that_hold():
@@ -390,7 +390,7 @@ def test_claims_that_do_not_hold(columns, sentence):
 
 
 def test_numbers_behind_a_claim():
-    found = {claim.sentence: claim.found for claim in claims.check(made_up(mlc=9.0))}
+    found = {claim.sentence: claim.found for claim in _claims.check(made_up(mlc=9.0))}
     text = found["SEP costs no more than the better of MLC and ABS"]
     assert text[0].startswith("br-lr: no, 8 of 10, at most +11.11% (10 > 9: d, c = 0.5); 2 beyond two standard errors")
 
@@ -398,7 +398,7 @@ def test_numbers_behind_a_claim():
 def test_the_rank_loss_is_slower():
     rank = made_up(loss="rank", cost=np.arange(1, 11) / 10, abstention=np.linspace(95.0, 5.0, 10)).results
     both = Results(pd.concat([made_up().results, rank]), pd.DataFrame(), pd.DataFrame(), {})
-    later, claim = (next(c for c in claims.check(both) if how in c.sentence) for how in ("later", "more slowly"))
+    later, claim = (next(c for c in _claims.check(both) if how in c.sentence) for how in ("later", "more slowly"))
     assert later.found == ("1 of 1 data sets and learners: 55.0 % of the labels on average",)
     assert later.holds == claim.holds == "yes"
     text = "d: yes, more is left open at 4 of 4 costs, 80.0 % against 50.0 % on average"
@@ -419,21 +419,21 @@ def test_where_nothing_goes_wrong():
 def test_better_learners_are_compared_with_the_papers():
     better = made_up(learner="br-lr+sigmoid", generalized_loss=np.linspace(1.0, 5.0, 10)).results
     both = Results(pd.concat([made_up().results, better]), pd.DataFrame(), pd.DataFrame(), {})
-    claim = next(c for c in claims.check(both) if c.sentence == "br-lr+sigmoid costs no more than br-lr")
+    claim = next(c for c in _claims.check(both) if c.sentence == "br-lr+sigmoid costs no more than br-lr")
     assert claim.holds == "yes"
     assert claim.found == ("br-lr+sigmoid: yes, 10 of 10, -50.0% on average (-50.0% to -50.0%)",)
 
 
 def test_the_verdict_in_print():
-    made = claims.check(made_up())
-    lines = claims.as_text(made).splitlines()
-    assert lines[:4] == claims.LEGEND.splitlines()
+    made = _claims.check(made_up())
+    lines = _claims.as_text(made).splitlines()
+    assert lines[:4] == _claims.LEGEND.splitlines()
     assert lines[5:8] == [
         "Hamming loss, % of the labels",
         "holds   claim",
         "yes     SEP costs no more than the better of MLC and ABS",
     ]
     assert lines[-1] == "8 yes, 0 mostly, 0 no"
-    lines = claims.as_markdown(made).splitlines()
+    lines = _claims.as_markdown(made).splitlines()
     assert len(lines) == 2 + len(made)
     assert all(line.count(" | ") == 3 for line in lines if "---" not in line)

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from abstain.experiment import models
-from abstain.experiment.figures import FIXED, PENALISED, RIVALS, draw, penalty_figure, related_figure
-from abstain.experiment.protocol import SCALES, priced
-from abstain.experiment.results import Results
+from abstain.experiment import _models
+from abstain.experiment._figures import FIXED, PENALISED, RIVALS, draw, penalty_figure, related_figure
+from abstain.experiment._protocol import SCALES, priced
+from abstain.experiment._results import Results
 
 pytestmark = pytest.mark.slow
 
@@ -188,7 +188,7 @@ def test_titles_are_in_words(learner):
 
 
 def test_every_loss_and_learner_has_words():
-    for learner in models.NAMES:
+    for learner in _models.NAMES:
         title = related_figure(made_up(("scene",), (learner,), ("f1",)), learner).get_suptitle()
         assert f": {learner}" not in title.replace("\n", ": ")
 

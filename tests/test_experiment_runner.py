@@ -23,13 +23,13 @@ from joblib import Parallel, delayed, parallel_config
 from scipy import sparse
 from threadpoolctl import threadpool_info
 
-from abstain.cli import main
+from abstain._cli import main
+from abstain._utils.atomic import FORGOTTEN
+from abstain._utils.errors import FitFailed, InvalidDataset
 from abstain.datasets import DATASETS
-from abstain.drafts import FORGOTTEN
-from abstain.errors import FitFailed, InvalidDataset
-from abstain.experiment import Plan, load, models, plan, problems, run, runner
-from abstain.experiment.runner import _filled
-from abstain.experiment.store import Store
+from abstain.experiment import Plan, _models, _plan, _problems, _runner, load, run
+from abstain.experiment._runner import _filled
+from abstain.experiment._store import Store
 from tests.datafiles import DATA, needs_data
 
 pytestmark = pytest.mark.slow
@@ -51,7 +51,7 @@ SOON = 600.0  # seconds: long enough for a busy machine, and nobody waits for it
 
 DIES_WHEN_WRITING = """
 import os, sys
-from abstain.cli import main
+from abstain._cli import main
 from abstain.datasets import DATASETS
 calls, real = 0, os.fsync
 def fsync(file):
@@ -67,12 +67,12 @@ main(sys.argv[2:])
 STALLS_WHEN_DECIDING = """
 import sys, time
 from pathlib import Path
-from abstain.cli import main
-from abstain.experiment import runner
+from abstain._cli import main
+from abstain.experiment import _runner
 def stall(*_):
     Path(sys.argv[1]).touch()
     time.sleep(3600)
-runner._decide = stall
+_runner._decide = stall
 main(sys.argv[2:])
 """
 
@@ -259,7 +259,7 @@ def test_a_local_worker_that_is_killed(data, uninterrupted, tmp_path, after):
 def test_what_is_there_is_not_fitted_again(brief, tmp_path, monkeypatch):
     run(brief, tmp_path, jobs=1)
     first = contents(tmp_path)
-    monkeypatch.setattr(runner, "predict", None)
+    monkeypatch.setattr(_runner, "predict", None)
     run(brief, tmp_path, jobs=1)
     assert contents(tmp_path) == first
 
@@ -275,7 +275,7 @@ def test_other_settings_never_use_these_files(data, brief, tmp_path, monkeypatch
     elif change == "label name":
         text = text.replace("label2", "other2")
     elif change == "version":
-        monkeypatch.setattr(plan, "version", lambda name: "0.1")
+        monkeypatch.setattr(_plan, "version", lambda name: "0.1")
     (tmp_path / "small.arff").write_text(text)
     learner = "cc-lr" if change == "learner" else "br-lr"
     n_folds, seed = 4 if change == "folds" else 3, int(change == "seed")
@@ -344,7 +344,7 @@ def test_damaged_files_are_noticed_and_fitted_anew(brief, tmp_path, damage):
 
 def test_no_flipped_bit_gives_other_probabilities(brief, tmp_path):
     fold, store = brief.folds[0], Store(tmp_path)
-    _, right = runner.predict("", "br-lr", 0, (fold.problem.features, fold.problem.labels), fold.rows)
+    _, right = _runner.predict("", "br-lr", 0, (fold.problem.features, fold.problem.labels), fold.rows)
     store.write(fold, right)
     content = store.path(fold).read_bytes()
     for at in range(0, len(content), 7):
@@ -370,7 +370,7 @@ def test_a_file_that_vanishes_between_the_stages(brief, tmp_path, monkeypatch):
         pytest.raises(FitFailed, match=r"parquet was there, and now it is not, or it is damaged"),
         parallel_config(n_jobs=1),
     ):
-        runner._decide(brief, store, True)
+        _runner._decide(brief, store, True)
 
 
 # On a cluster
@@ -434,7 +434,7 @@ def test_a_cluster_with_other_versions(data, tmp_path):
 
 
 def test_no_cluster_and_a_cluster_without_workers(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "PATIENCE", 0.5)
+    monkeypatch.setattr(_runner, "PATIENCE", 0.5)
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
@@ -445,14 +445,14 @@ def test_no_cluster_and_a_cluster_without_workers(data, tmp_path, monkeypatch):
     assert result.exit_code == 1
     assert result.output.startswith("Error: no Dask scheduler answers at 'nonsense' (")
     with scheduler(tmp_path) as address:
-        monkeypatch.setattr(runner, "PATIENCE", 2.0)
+        monkeypatch.setattr(_runner, "PATIENCE", 2.0)
         result = invoke(*arguments(data, tmp_path, "--cluster", address))
     assert result.exit_code == 1
     assert result.output == f"Error: the Dask cluster at {address!r} has no workers\n"
 
 
 def test_a_cluster_needs_dask(data, tmp_path, monkeypatch):
-    monkeypatch.delitem(sys.modules, "abstain.experiment.cluster", raising=False)
+    monkeypatch.delitem(sys.modules, "abstain.integrations._dask.joblib_backend", raising=False)
     monkeypatch.setitem(sys.modules, "distributed", None)
     result = invoke(*arguments(data, tmp_path, "--cluster", "tcp://127.0.0.1:1"))
     assert result.exit_code == 1
@@ -477,13 +477,13 @@ class Probe:
 
 def probed(fold):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "make", lambda *_: Probe())
-        return runner.predict("", "", 0, (fold.problem.features, fold.problem.labels), fold.rows)[1]
+        patch.setattr(_models, "make", lambda *_: Probe())
+        return _runner.predict("", "", 0, (fold.problem.features, fold.problem.labels), fold.rows)[1]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_each_fit_has_one_core(brief, jobs):
-    with runner._workers(jobs, None):
+    with _runner._workers(jobs, None):
         for found in Parallel()(delayed(probed)(fold) for fold in brief.folds):
             assert np.all(found.probabilities == 1 / 8)
 
@@ -493,7 +493,7 @@ def test_each_fit_has_one_core(brief, jobs):
 
 def test_a_learner_that_fails_leaves_what_is_fitted(brief, tmp_path, monkeypatch):
     run(brief, tmp_path / "right", jobs=1)
-    make = models.make
+    make = _models.make
     fits = []
 
     def fragile(*arguments):
@@ -504,7 +504,7 @@ def test_a_learner_that_fails_leaves_what_is_fitted(brief, tmp_path, monkeypatch
 
     brief.folds[0].settings  # noqa: B018 (makes models, too)
     [fold.name for fold in brief.folds]
-    monkeypatch.setattr(models, "make", fragile)
+    monkeypatch.setattr(_models, "make", fragile)
     message = "^small, br-lr, fold 3 of 3: ZeroDivisionError: the data are too good$"
     with pytest.raises(FitFailed, match=message):
         run(brief, tmp_path / "wrong", jobs=1)
@@ -677,7 +677,7 @@ def loaded(monkeypatch, data):
 
     def remember(name, folder):
         names.append(name)
-        return problems.Problem(name, one.features, one.labels, one.label_names, one.origin)
+        return _problems.Problem(name, one.features, one.labels, one.label_names, one.origin)
 
     monkeypatch.setattr("abstain.experiment.load", remember)
     monkeypatch.setattr("abstain.experiment.look_up", remember)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import abstain
-from abstain.tables import Table, read_table, write_table
+from abstain.streams._tables import Table, read_table, write_table
 
 pytestmark = pytest.mark.slow
 
@@ -335,7 +335,7 @@ def test_memory_stays_bounded(tmp_path):
             writer.write_table(pa.Table.from_arrays([rng.random(n // 4, np.float32) for _ in names], schema=schema))
     # What `resource` tells would count the process that starts this one, too.
     code = (
-        "import sys; from pathlib import Path; from abstain.cli import main; main(sys.argv[1:], standalone_mode=False)"
+        "import sys; from pathlib import Path; from abstain._cli import main; main(sys.argv[1:], standalone_mode=False)"
     )
     code += "; print(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])"
     command = [sys.executable, "-c", code, "decide", "p.parquet", "-o", "q.parquet", "--quiet"]

@@ -23,10 +23,10 @@ import pytest
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from abstain.datasets import remote
-from abstain.datasets.homes import DATASETS, Dataset, File
-from abstain.datasets.remote import fetch
-from abstain.errors import DownloadFailed, InvalidDataset
+from abstain._utils.errors import DownloadFailed, InvalidDataset
+from abstain.datasets import _download
+from abstain.datasets._download import fetch
+from abstain.datasets._registry import DATASETS, Dataset, File
 from tests.datafiles import DATA, needs_data
 
 ARFF = (
@@ -137,7 +137,7 @@ def server():
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(remote, "PAUSE", 0.01)
+    monkeypatch.setattr(_download, "PAUSE", 0.01)
     for variable in ("ABSTAIN_DATA", "ABSTAIN_CACHE"):
         monkeypatch.delenv(variable, raising=False)
 
@@ -156,7 +156,7 @@ def offer(monkeypatch):
 
     def register(*homes, **options):
         dataset = tiny(*homes, **options)
-        monkeypatch.setattr(remote, "DATASETS", {dataset.name: dataset})
+        monkeypatch.setattr(_download, "DATASETS", {dataset.name: dataset})
         return dataset
 
     return register
@@ -198,7 +198,7 @@ def test_fetched_once_then_kept(how, progress, server, offer, tmp_path, capfd):
     ],
 )
 def test_bad_home(how, reason, asked, server, offer, tmp_path, monkeypatch):
-    monkeypatch.setattr(remote, "TIMEOUT", 0.2)
+    monkeypatch.setattr(_download, "TIMEOUT", 0.2)
     dataset = offer(f"{server.url}/{how}")
     with pytest.raises(
         DownloadFailed, match=f"tiny.arff could not be fetched:\n  {server.url}/{how}/tiny.arff: {reason}"
@@ -262,7 +262,7 @@ def test_interrupted_download_leaves_nothing(server, offer, tmp_path, monkeypatc
 
 
 def _fetch_elsewhere(home, folder, results):
-    remote.DATASETS = {"tiny": tiny(home)}
+    _download.DATASETS = {"tiny": tiny(home)}
     results.put(fetch("tiny", folder=folder).target.sum())
 
 
@@ -357,7 +357,7 @@ def test_openml_when_nothing_else_answers(as_frame, server, openml, offer, tmp_p
 
 def test_another_data_set_at_openml_is_noticed(server, openml, offer, tmp_path, monkeypatch):
     dataset = offer(f"{server.url}/missing", openml=12345)
-    monkeypatch.setattr(remote, "DATASETS", {"tiny": dataclasses.replace(dataset, n_labels=3)})
+    monkeypatch.setattr(_download, "DATASETS", {"tiny": dataclasses.replace(dataset, n_labels=3)})
     with pytest.raises(InvalidDataset, match=r"https://www.openml.org/d/12345: gives tiny \(3, 2\)"):
         fetch("tiny", folder=tmp_path)
 
@@ -416,5 +416,5 @@ def test_registry_agrees_with_the_published_files(name, tmp_path, monkeypatch):
     assert bunch.target.shape == (dataset.n_instances, dataset.n_labels)
     assert sparse.issparse(bunch.data) == (name in ("bibtex", "delicious"))
     for file in dataset.files:
-        (path,) = remote._found(DATA, dataset, file)
+        (path,) = _download._found(DATA, dataset, file)
         assert len(gzip.decompress(path.read_bytes())) == file.size

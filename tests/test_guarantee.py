@@ -13,12 +13,12 @@ from scipy import sparse, stats
 
 import abstain
 from abstain import guarantee
-from abstain.errors import InvalidGuarantee, InvalidLabels, InvalidLoss, InvalidProbabilities
+from abstain._core.probabilities import Probabilities
+from abstain._utils.errors import InvalidGuarantee, InvalidLabels, InvalidLoss, InvalidProbabilities
 from abstain.guarantee import RISKS, control
-from abstain.guarantee.candidates import LADDER, candidate_costs, tally_of_instances, tally_of_labels
-from abstain.guarantee.risks import Sample
-from abstain.guarantee.selection import choose, choose_by_count, choose_by_p_value, choose_in_expectation, divide
-from abstain.probabilities import Probabilities
+from abstain.guarantee._candidates import LADDER, candidate_costs, tally_of_instances, tally_of_labels
+from abstain.guarantee._risks import Sample
+from abstain.guarantee._selection import choose, choose_by_count, choose_by_p_value, choose_in_expectation, divide
 from tests.cases import LOSS_CASES, make_loss, random_probabilities
 
 DRAWS = 2000

@@ -7,15 +7,9 @@ import pytest
 
 import abstain
 from abstain import budget, guarantee
-from abstain.curves import (
-    accuracy_rejection_curve,
-    cost_curve,
-    error_capture_curve,
-    label_table,
-    risk_coverage_curve,
-)
-from abstain.html import POINTS, chart, table
-from abstain.reviews import review_queue
+from abstain._utils.html import POINTS, chart, table
+from abstain.curves import accuracy_rejection_curve, cost_curve, error_capture_curve, label_table, risk_coverage_curve
+from abstain.review._queue import review_queue
 from tests.cases import random_probabilities
 
 HOSTILE = ["<script>alert(1)</script>", "\"quoted\" & 'more'", "</table><b>", "a\u00a0– b", "plain"]

@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 import abstain
-from abstain.losses import LOSSES
+from abstain._core.losses import LOSSES
 from abstain.metrics import expected_generalized_loss
 from tests.cases import random_probabilities
 

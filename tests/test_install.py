@@ -13,8 +13,8 @@ import click
 import numpy as np
 import pytest
 
-from abstain import extras
-from abstain.cli import main
+from abstain._cli import main
+from abstain._utils import extras
 
 pytestmark = pytest.mark.slow
 
@@ -78,7 +78,7 @@ class Absent:
 sys.meta_path.insert(0, Absent())
 
 from click.testing import CliRunner
-from abstain.cli import main
+from abstain._cli import main
 
 found = {}
 for line in sys.stdin.read().splitlines():

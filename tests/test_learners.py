@@ -14,9 +14,9 @@ from sklearn.svm import SVC
 
 from abstain import AbstainingClassifier, InvalidLabels, label_probabilities, learners
 from abstain.datasets import load_mulan
-from abstain.learners.binary import BinaryLogisticRegression, PlattScaledSVM
-from abstain.learners.chains import ChainEnsemble
-from abstain.learners.nystroem import NystroemMap
+from abstain.learners._binary import BinaryLogisticRegression, PlattScaledSVM
+from abstain.learners._chains import ChainEnsemble
+from abstain.learners._nystroem import NystroemMap
 from tests.datafiles import DATA, needs_data
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from sklearn import metrics as sklearn_metrics
 
 import abstain
 from abstain import metrics
-from abstain.losses import LOSSES
+from abstain._core.losses import LOSSES
 from tests import cases
 
 RNG = np.random.default_rng(0)

@@ -10,14 +10,11 @@ from datetime import UTC, datetime
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from scipy import sparse
 
-from abstain.datasets import arff as arff_module
-from abstain.datasets import load_mulan
-from abstain.errors import DatasetWarning, InvalidDataset
-from abstain.kernels import tokens
+from abstain._utils.errors import DatasetWarning, InvalidDataset
+from abstain.datasets import _arff as arff_module, _tokens, load_mulan
 from tests.datafiles import DATA, needs_data
 
 HEAD = "@relation r\n@attribute a numeric\n@attribute b numeric\n@attribute y {0,1}\n@data\n"
@@ -563,7 +560,7 @@ def test_progress(pack, tmp_path, capsys):
 
 def read_number(text):
     array = np.frombuffer(text.encode(), np.uint8)
-    number, exact = tokens.read_number(array, 0, len(array))
+    number, exact = _tokens.read_number(array, 0, len(array))
     return number if exact else float(text)
 
 
@@ -587,7 +584,7 @@ def test_special_numbers(text):
 )
 def test_what_is_no_number(text):
     array = np.frombuffer(text.encode(), np.uint8)
-    assert not tokens.read_number(array, 0, len(array))[1]
+    assert not _tokens.read_number(array, 0, len(array))[1]
 
 
 def random_numbers(rng, n):
@@ -605,7 +602,7 @@ def test_numbers_are_rounded_exactly():
     rng = np.random.default_rng(5)
     texts = list(random_numbers(rng, 20_000))
     arrays = [np.frombuffer(text.encode(), np.uint8) for text in texts]
-    results = [tokens.read_number(array, 0, len(array)) for array in arrays]
+    results = [_tokens.read_number(array, 0, len(array)) for array in arrays]
     exact = [same_bits(number, float(text)) for (number, known), text in zip(results, texts, strict=True) if known]
     assert all(exact)
     assert len(exact) > 20_000

@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 import abstain
+from abstain._core.realized_paths import outcomes
 from abstain.metrics import answered_error_rate, error_capture_rate, expected_generalized_loss, generalized_loss
-from abstain.outcomes import outcomes
 from tests.cases import LOSS_CASES, make_loss, random_probabilities
 
 

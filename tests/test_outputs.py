@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from abstain.cli import main
-from abstain.drafts import find_same, replacing, require_writable
-from abstain.errors import InvalidDataset
+from abstain._cli import main
+from abstain._utils.atomic import find_same, replacing, require_writable
+from abstain._utils.errors import InvalidDataset
 from abstain.streams import Job, budget_files, decide_files
-from abstain.tables import Table, read_table, write_table
+from abstain.streams._tables import Table, read_table, write_table
 
 P = np.random.default_rng(0).random((20, 3)).round(3)
 FORBIDDEN = Path("/sys")  # not even root can make a file there

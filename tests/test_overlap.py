@@ -5,11 +5,11 @@ import pytest
 from benchmarks import reference
 
 import abstain
-from abstain.decision import decide_bound
-from abstain.kernels.quadrature import longest_reach, reciprocal_rule
-from abstain.losses.overlap import FMeasure, Jaccard
-from abstain.penalties import Counting
-from abstain.probabilities import Probabilities
+from abstain._core.decision import decide_bound
+from abstain._core.kernels.quadrature import longest_reach, reciprocal_rule
+from abstain._core.losses.overlap import FMeasure, Jaccard
+from abstain._core.penalties import Counting
+from abstain._core.probabilities import Probabilities
 
 
 def ranked_rows(m, n, seed):

@@ -12,13 +12,14 @@ from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import LogisticRegression
 
 import abstain
-from abstain import InvalidBudget, InvalidGuarantee, InvalidLoss, InvalidPenalty, budget, curves, exhaustive, metrics
-from abstain.budget import instances
-from abstain.budget.sketch import Reviewer, Sketch
+from abstain import InvalidBudget, InvalidGuarantee, InvalidLoss, InvalidPenalty, budget, curves, metrics
+from abstain._core import exhaustive
+from abstain._core.losses import LOSSES
+from abstain.budget import _per_instance
+from abstain.budget._two_pass import Reviewer, Sketch
 from abstain.guarantee import control
-from abstain.losses import LOSSES
 from abstain.streams import Job, budget_files, decide_files
-from abstain.streams.scores import evaluate_files
+from abstain.streams._evaluate import evaluate_files
 from tests.cases import PENALTIES, random_probabilities
 from tests.test_budget import least_bill
 from tests.test_properties import assert_witness, slow_is_monotone
@@ -340,8 +341,8 @@ def test_limits_of_labels_are_refused_by_other_losses(loss, limits, tmp_path):
 def test_large_tables_are_solved_alike(loss, monkeypatch):
     p = random_probabilities(300, M, 7)
     whole = budget.solve(p, loss=loss, rate=0.2)
-    monkeypatch.setattr(instances, "WHOLE", 1)
-    monkeypatch.setattr(instances, "SAMPLE", 20)
+    monkeypatch.setattr(_per_instance, "WHOLE", 1)
+    monkeypatch.setattr(_per_instance, "SAMPLE", 20)
     found = budget.solve(p, loss=loss, rate=0.2)
     assert found.bill.total == pytest.approx(whole.bill.total, abs=TOLERANCE + found.gap + whole.gap)
 
@@ -528,7 +529,7 @@ def test_displays(loss):
     import matplotlib.pyplot as plt
 
     p = some_probabilities()
-    display = abstain.displays.CostCurveDisplay.from_predictions(some_truth(p), p, loss=loss)
+    display = abstain.curves.CostCurveDisplay.from_predictions(some_truth(p), p, loss=loss)
     assert "loss" in display.ax_[0].get_ylabel()
     plt.close("all")
 

@@ -9,9 +9,10 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 import abstain
-from abstain import InvalidPenalty, exhaustive, metrics
-from abstain.losses import LOSSES
-from abstain.penalties import BoundPenalty
+from abstain import InvalidPenalty, metrics
+from abstain._core import exhaustive
+from abstain._core.losses import LOSSES
+from abstain._core.penalties import BoundPenalty
 from abstain.streams import Job, decide_files
 from tests.cases import random_probabilities
 from tests.test_properties import slow_is_monotone

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import abstain
-from abstain.losses import LOSSES
+from abstain._core.losses import LOSSES
 from tests import cases
 
 

@@ -32,26 +32,26 @@ def test_light_imports():
 
 
 def test_kernels_work_where_nothing_can_be_written(monkeypatch):
-    from abstain import kernels
+    from abstain._utils import compilation
 
     def nowhere(*, cache=False, **options):
         if cache:
             raise RuntimeError("no locator available")
         return numba.njit(**options)
 
-    monkeypatch.setattr(kernels, "njit", nowhere)
-    assert kernels.kernel(lambda x: x + 1)(1) == 2
+    monkeypatch.setattr(compilation, "njit", nowhere)
+    assert compilation.kernel(lambda x: x + 1)(1) == 2
 
 
 @pytest.mark.slow
 def test_a_later_process_reuses_compiled_kernels():
     code = """
 import abstain
-from abstain.kernels import certainty, checking, choice, overlap
+from abstain._core.kernels import labelwise, checking, choice, overlap
 for loss in ("hamming", "f1", "rank", "subset"):
     abstain.risk_profile([[0.5, 0.7]], loss).decide(0.1)
     abstain.decide([[0.5, 0.7]], loss, abstain.Concave(0.1))
-kernels = [certainty.score, choice.choose, overlap.decide_overlap, overlap.profile_of_overlap, checking.all_inside]
+kernels = [labelwise.score, choice.choose, overlap.decide_overlap, overlap.profile_of_overlap, checking.all_inside]
 print(sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels))
 """
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(2)]

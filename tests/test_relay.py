@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import abstain
-from abstain.cli import main
-from abstain.streams import batches, readers
-from abstain.streams.files import _Resumed
-from abstain.streams.relay import ahead
+from abstain._cli import main
+from abstain.streams._prefetch import ahead
+from abstain.streams._read import batches, columns
+from abstain.streams._read.files import _Resumed
 
 
 def stage_threads():
@@ -131,7 +131,7 @@ def scores(tmp_path):
 )
 def test_a_command_that_fails_leaves_the_process_as_it_was(command, scores, monkeypatch):
     """Called in a test, a notebook or a server, where the reading of a file takes long to end."""
-    pieces, closed = readers.ParquetReader.pieces, []
+    pieces, closed = columns.ParquetReader.pieces, []
 
     def slow_pieces(*args):
         try:
@@ -140,7 +140,7 @@ def test_a_command_that_fails_leaves_the_process_as_it_was(command, scores, monk
             time.sleep(0.2)
             closed.append(True)
 
-    monkeypatch.setattr(readers.ParquetReader, "pieces", slow_pieces)
+    monkeypatch.setattr(columns.ParquetReader, "pieces", slow_pieces)
     monkeypatch.setattr(batches, "BATCH_BYTES", 8 * 3 * 50)
     monkeypatch.setattr(os, "_exit", lambda code: pytest.fail(f"the process would have ended with {code}"))
     monkeypatch.chdir(scores)

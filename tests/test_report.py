@@ -15,14 +15,14 @@ from scipy import sparse
 
 import abstain
 from abstain import metrics
+from abstain._cli import main
+from abstain._core.losses import LOSSES
+from abstain._core.tables import Table
+from abstain._report import report
+from abstain._report.page import ENGINE, fill
+from abstain._report.payload import Prices, gather, largest_cost, sample_rows
+from abstain._utils.errors import InvalidDataset, InvalidLabels, InvalidLoss, InvalidPenalty, InvalidProbabilities
 from abstain.calibration import calibration_error
-from abstain.cli import main
-from abstain.errors import InvalidDataset, InvalidLabels, InvalidLoss, InvalidPenalty, InvalidProbabilities
-from abstain.losses import LOSSES
-from abstain.matrix import Table
-from abstain.reporting import report
-from abstain.reporting.contents import Prices, gather, largest_cost, sample_rows
-from abstain.reporting.page import ENGINE, fill
 from tests.browser import browser, open_page  # noqa: F401
 from tests.cases import random_probabilities
 
@@ -758,7 +758,7 @@ def test_texts_of_a_parquet_column(files):
     from pyarrow import parquet
 
     parquet.write_table(pa.table({"plot": ["x", None, "z"], "text": ["1", "2", "3"]}), files / "notes.parquet")
-    from abstain.reporting.companions import read_texts
+    from abstain._report.row_files import read_texts
 
     table = abstain.read_table("p.csv")
     assert read_texts("notes.parquet", table) == ["1", "2", "3"]
@@ -814,7 +814,7 @@ def test_wrong_usage_is_explained(files, arguments, message):
 
 
 def test_help_comes_at_once():
-    code = "import sys; from abstain.cli.report import report; "
+    code = "import sys; from abstain._cli.report import report; "
     code += "report(['--help'], standalone_mode=False, max_content_width=100)"
     code += "; assert not {'sklearn', 'plotly', 'PIL', 'pyarrow'} & set(sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import abstain
+from abstain._report import Report, report
 from abstain.metrics import (
     abstention_rate,
     answered_error_rate,
@@ -20,7 +21,6 @@ from abstain.metrics import (
     expected_generalized_loss,
     generalized_loss,
 )
-from abstain.reporting import Report, report
 from tests.browser import Watched, browser, open_page  # noqa: F401
 
 Open = Callable[..., Watched]
@@ -914,7 +914,7 @@ def test_long_names_are_broken_where_they_have_a_joint(open_page: Open, tmp_path
 def test_commands_give_the_same_decisions(shared: Any, tmp_path: Path, monkeypatch: Any) -> None:
     from click.testing import CliRunner
 
-    from abstain.cli import main
+    from abstain._cli import main
 
     p, truth = example()
     named(p).to_parquet(tmp_path / "probabilities.parquet")

@@ -8,7 +8,7 @@ from scipy import sparse
 
 import abstain
 from abstain.metrics import expected_generalized_loss
-from abstain.reviews import review_queue
+from abstain.review._queue import review_queue
 from tests.cases import LOSS_CASES, make_loss, random_probabilities
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 import abstain
-from abstain.budget.sketch import Reviewer, Sketch
+from abstain.budget._two_pass import Reviewer, Sketch
 from abstain.metrics import expected_generalized_loss
 from tests.cases import random_probabilities
 

@@ -25,8 +25,7 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
 from pyspark import SparkContext
 from pyspark.errors import PythonException
 from pyspark.ml.linalg import Vectors, VectorUDT
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sql
+from pyspark.sql import DataFrame, SparkSession, functions as sql
 from pyspark.sql.types import (
     ArrayType,
     ByteType,
@@ -39,7 +38,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-import abstain.spark
+import abstain.integrations.spark
 
 N, M = 60, 5
 P = random_probabilities(N, M)
@@ -98,7 +97,7 @@ def assert_same(table, local):
 def assert_all_same(frame, cases):
     """Many decisions in one job, which takes little longer than one of them."""
     decided = (
-        abstain.spark.decide(frame, loss, penalty, expected_loss="expected").withColumn("case", sql.lit(k))
+        abstain.integrations.spark.decide(frame, loss, penalty, expected_loss="expected").withColumn("case", sql.lit(k))
         for k, (loss, penalty) in enumerate(cases)
     )
     together = reduce(DataFrame.union, decided).toArrow()
@@ -119,7 +118,7 @@ def test_every_penalty(spark):
 def test_labels_are_taken_in_the_order_they_are_named(spark):
     some, at = ["sun", "sky", "ship"], [2, 0, 4]
     costs = abstain.PerLabel([0.05, 0.2, 0.4])
-    result = abstain.spark.decide(wide(spark), penalty=costs, labels=some)
+    result = abstain.integrations.spark.decide(wide(spark), penalty=costs, labels=some)
     assert result.columns == ["id", *NAMES]
     rows = result.collect()
     assert (
@@ -132,7 +131,7 @@ def test_labels_are_taken_in_the_order_they_are_named(spark):
 def test_single_precision_is_read_as_it_is(spark):
     single = P.astype(np.float32)
     single[0, :2] = np.float32([1.0000002, -2e-7])  # rounding that is forgiven in single precision
-    result = abstain.spark.decide(wide(spark, single), expected_loss="expected")
+    result = abstain.integrations.spark.decide(wide(spark, single), expected_loss="expected")
     assert_same(result.toArrow(), abstain.decide(single))
 
 
@@ -143,7 +142,7 @@ def test_other_numbers_become_double(spark):
         for i, (a, b, c, d, e) in enumerate(hundredths)
     ]
     schema = "id long, sky decimal(3,2), sea boolean, sun bigint, sand double, ship decimal(38,18)"
-    result = abstain.spark.decide(
+    result = abstain.integrations.spark.decide(
         spark.createDataFrame(rows, schema), "f1", 0.05, labels=NAMES, expected_loss="expected"
     )
     assert_same(
@@ -172,7 +171,7 @@ def test_everything_else_stays_as_and_where_it_is(spark):
         .withColumn("map", sql.create_map(sql.lit("x"), sql.struct(sql.lit(1).alias("y"))))
         .withColumn("nothing", sql.lit(None))
     )
-    result = abstain.spark.decide(frame, penalty=0.3, expected_loss="expected")
+    result = abstain.integrations.spark.decide(frame, penalty=0.3, expected_loss="expected")
     fields = {field.name: field for field in frame.schema.fields}
     fields |= {name: StructField(name, ByteType()) for name in ("sky", "sea")}
     assert result.schema.fields == [*fields.values(), StructField("expected", DoubleType())]
@@ -191,13 +190,13 @@ def test_a_column_of_arrays(spark, kind, dtype, loss):
     frame = arrays(spark, p).withColumn("p", sql.col("p").cast(f"array<{kind}>"))
     local = abstain.decide(p, loss, abstain.Concave(0.3))
     options = {"column": "p", "expected_loss": "expected"}
-    result = abstain.spark.decide(frame, loss, abstain.Concave(0.3), **options)
+    result = abstain.integrations.spark.decide(frame, loss, abstain.Concave(0.3), **options)
     answer = IntegerType() if loss == "rank" else ByteType()
     assert result.schema.fields[1:] == [StructField("p", ArrayType(answer)), StructField("expected", DoubleType())]
     rows = result.collect()
     assert as_codes(row.p for row in rows) == local.codes.tolist()
     assert [row.expected for row in rows] == local.expected_loss.tolist()
-    named = abstain.spark.decide(frame, loss, abstain.Concave(0.3), labels=NAMES, **options)
+    named = abstain.integrations.spark.decide(frame, loss, abstain.Concave(0.3), labels=NAMES, **options)
     assert named.columns == ["id", *NAMES, "expected"]
     assert_same(named.toArrow(), local)
 
@@ -207,16 +206,18 @@ def test_a_column_of_vectors(spark):
         return Vectors.dense(p) if i % 2 else Vectors.sparse(M, np.flatnonzero(p), p[p != 0])
 
     frame = spark.createDataFrame([(i, vector(i, p)) for i, p in enumerate(P)], ["id", "probability"])
-    result = abstain.spark.decide(frame, "f1", column="probability", labels=NAMES, expected_loss="expected")
+    result = abstain.integrations.spark.decide(
+        frame, "f1", column="probability", labels=NAMES, expected_loss="expected"
+    )
     assert_same(result.toArrow(), abstain.decide(P, "f1"))
 
 
 @pytest.mark.parametrize(("make", "options"), [(wide, {}), (arrays, {"column": "p"})])
 def test_empty_partitions_and_empty_frames(spark, make, options):
-    scattered = abstain.spark.decide(make(spark, P[:3]).repartition(8), **options)
+    scattered = abstain.integrations.spark.decide(make(spark, P[:3]).repartition(8), **options)
     answers = [row[1] if options else row[1:] for row in sorted(scattered.collect())]
     assert as_codes(answers) == abstain.decide(P[:3]).labels.tolist()
-    nothing = abstain.spark.decide(make(spark, P[:0]), **options)
+    nothing = abstain.integrations.spark.decide(make(spark, P[:0]), **options)
     assert nothing.columns == scattered.columns
     assert nothing.collect() == []
 
@@ -229,11 +230,13 @@ def test_batches_of_any_size(spark):
         spark.conf.set(size, "10000")
         frame = wide(spark, p)
         assert_same(
-            abstain.spark.decide(frame, "subset", expected_loss="expected").toArrow(), abstain.decide(p, "subset")
+            abstain.integrations.spark.decide(frame, "subset", expected_loss="expected").toArrow(),
+            abstain.decide(p, "subset"),
         )
         spark.conf.set(size, "0")  # all rows of a partition at once
         assert_same(
-            abstain.spark.decide(frame, "subset", expected_loss="expected").toArrow(), abstain.decide(p, "subset")
+            abstain.integrations.spark.decide(frame, "subset", expected_loss="expected").toArrow(),
+            abstain.decide(p, "subset"),
         )
     finally:
         spark.conf.set(size, before)
@@ -245,7 +248,7 @@ def test_tasks_keep_to_their_core(spark, monkeypatch):
     def penalty(a):
         return 0.1 * a * int(os.environ.get("ABSTAIN_NUM_THREADS", "7"))
 
-    answers = [row[1:] for row in abstain.spark.decide(wide(spark), penalty=penalty).collect()]
+    answers = [row[1:] for row in abstain.integrations.spark.decide(wide(spark), penalty=penalty).collect()]
     assert as_codes(answers) == abstain.decide(P, penalty=0.1).labels.tolist()
 
 
@@ -305,7 +308,7 @@ def replaced(name, expression):
     ],
 )
 def test_what_is_no_probability_is_named_once_it_is_asked_for(spark, prepare, options, message):
-    result = abstain.spark.decide(prepare(spark), **options)  # lazy: nothing has been looked at
+    result = abstain.integrations.spark.decide(prepare(spark), **options)  # lazy: nothing has been looked at
     with pytest.raises(PythonException, match=re.escape("InvalidProbabilities: probabilities: row ")) as caught:
         result.collect()
     assert message in str(caught.value)
@@ -313,7 +316,7 @@ def test_what_is_no_probability_is_named_once_it_is_asked_for(spark, prepare, op
 
 def test_rows_with_gaps_can_be_left_out(spark):
     frame = replaced("sun", "null")(spark).dropna(subset=NAMES)
-    result = abstain.spark.decide(frame, expected_loss="expected")
+    result = abstain.integrations.spark.decide(frame, expected_loss="expected")
     assert_same(result.toArrow(), abstain.decide(np.delete(P, 41, axis=0)))
 
 
@@ -353,21 +356,21 @@ def test_rows_with_gaps_can_be_left_out(spark):
 )
 def test_what_does_not_fit_is_said_at_once(spark, schema, options, error, message):
     with pytest.raises(error, match=re.escape(message)):
-        abstain.spark.decide(spark.createDataFrame([], schema), **options)
+        abstain.integrations.spark.decide(spark.createDataFrame([], schema), **options)
 
 
 def test_only_spark_frames():
     with pytest.raises(TypeError, match="frame is of type list; expected a Spark DataFrame"):
-        abstain.spark.decide([[0.5]])
+        abstain.integrations.spark.decide([[0.5]])
 
 
 def test_the_example(spark):
-    (example,) = doctest.DocTestFinder().find(abstain.spark.decide, "decide", globs={"spark": spark})
+    (example,) = doctest.DocTestFinder().find(abstain.integrations.spark.decide, "decide", globs={"spark": spark})
     assert doctest.DocTestRunner().run(example) == (0, 3)
 
 
 def test_without_pyspark(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    monkeypatch.delitem(sys.modules, "abstain.spark")
-    with pytest.raises(ImportError, match=r"abstain\.spark needs pyspark and pyarrow: pip install pyspark pyarrow"):
-        import_module("abstain.spark")
+    monkeypatch.delitem(sys.modules, "abstain.integrations.spark")
+    with pytest.raises(ImportError, match=r"abstain\.integrations\.spark needs pyspark and pyarrow: pip install pyspark pyarrow"):
+        import_module("abstain.integrations.spark")

@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 
 import abstain
-from abstain.losses import LOSSES
+from abstain._core.losses import LOSSES
+from abstain._core.probabilities import packed_blocks
 from abstain.metrics import expected_generalized_loss, generalized_loss
-from abstain.probabilities import packed_blocks
 from tests import cases
 
 NONDECREASING = [

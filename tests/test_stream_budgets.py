@@ -11,12 +11,13 @@ from scipy import sparse
 
 import abstain
 from abstain import InvalidBudget, InvalidProbabilities
-from abstain.matrix import Axes
+from abstain._core.tables import Axes
 from abstain.metrics import expected_generalized_loss
-from abstain.reviews import review_queue
-from abstain.streams import batches, open_sources, readers
-from abstain.streams.budgets import budget_files
-from abstain.tables import Table, read_table, write_table
+from abstain.review._queue import review_queue
+from abstain.streams import open_sources
+from abstain.streams._budget import budget_files
+from abstain.streams._read import batches, column_readers
+from abstain.streams._tables import Table, read_table, write_table
 
 N, M = 240, 6
 NAMES = tuple(f"label {j}" for j in range(M))
@@ -27,7 +28,7 @@ THIN = np.where(np.random.default_rng(2).random((N, M)) < 0.4, 0.0, P)
 THIN[:, 0] = P[:, 0]  # long tables list every row
 
 COSTS = abstain.Hamming(np.linspace(0.5, 6.0, M), np.linspace(1.5, 0.3, M))
-LOSSES = {"costs": COSTS} | {name: kind() for name, kind in abstain.losses.LOSSES.items()}
+LOSSES = {"costs": COSTS} | {name: kind() for name, kind in abstain._core.losses.LOSSES.items()}
 SUMS = [name for name, loss in LOSSES.items() if loss.is_decomposable]
 BUNDLES = [name for name, loss in LOSSES.items() if not loss.is_decomposable]
 BY_LABEL = np.linspace(0.0, 0.25, M)
@@ -68,7 +69,7 @@ def said(limits):
 def small_batches(monkeypatch):
     """So that every test has many of them."""
     monkeypatch.setattr(batches, "BATCH_BYTES", 40 * M * P.itemsize)
-    monkeypatch.setattr(readers, "TEXT_CHUNK", 4000)
+    monkeypatch.setattr(column_readers, "TEXT_CHUNK", 4000)
 
 
 class Told:

@@ -13,11 +13,12 @@ from scipy import sparse
 
 import abstain
 from abstain import InvalidDataset, InvalidProbabilities
-from abstain.matrix import Axes
-from abstain.reviews import review_queue
-from abstain.streams import Job, batches, decide_files, readers
-from abstain.streams import queue as queue_module
-from abstain.tables import Table, read_table, write_table
+from abstain._core.tables import Axes
+from abstain.review._queue import review_queue
+from abstain.streams import Job, decide_files
+from abstain.streams._read import batches, column_readers
+from abstain.streams._tables import Table, read_table, write_table
+from abstain.streams._write import queue as queue_module
 
 KINDS = (".csv", ".csv.gz", ".parquet", ".arrow", ".arrows")
 N, M = 150, 5
@@ -31,7 +32,7 @@ THIN = np.where(RANDOM.random((N, M)) < 0.4, 0.0, TIED)
 THIN[:, 2] = 0.375  # long tables list every row
 
 LOSSES = {"costs": abstain.Hamming(np.linspace(0.5, 2.0, M), np.linspace(1.5, 0.3, M))} | {
-    name: kind() for name, kind in abstain.losses.LOSSES.items()
+    name: kind() for name, kind in abstain._core.losses.LOSSES.items()
 }
 # How many entries are sorted in memory, how many of a run are read at a time, how many are written, and how many runs
 # become one.
@@ -42,7 +43,7 @@ SIZES = {"in memory": (1 << 21, 1 << 13, 1 << 18, 64), "spilled": (40, 7, 13, 64
 def small_batches(monkeypatch):
     """So that every test has many of them."""
     monkeypatch.setattr(batches, "BATCH_BYTES", 20 * M * P.itemsize)
-    monkeypatch.setattr(readers, "TEXT_CHUNK", 900)
+    monkeypatch.setattr(column_readers, "TEXT_CHUNK", 900)
 
 
 @pytest.fixture(params=SIZES)
@@ -64,7 +65,7 @@ def job(loss="hamming", penalty=None, **options):
     chosen = LOSSES[loss]
     if penalty is None:
         penalty = 0.1 if chosen.is_decomposable else 0.02
-    return Job(chosen, abstain.penalties.as_penalty(penalty), **options)
+    return Job(chosen, abstain._core.penalties.as_penalty(penalty), **options)
 
 
 def read_queue(path):

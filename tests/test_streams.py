@@ -14,9 +14,9 @@ from scipy import sparse
 
 import abstain
 from abstain import InvalidDataset, InvalidProbabilities
-from abstain.streams import Job, Summary, decide_file, decide_files, identity, open_sources, readers
-from abstain.streams import batches as batches_module
-from abstain.tables import Table, read_table, write_table
+from abstain.streams import Job, Summary, _unique_ids, decide_file, decide_files, open_sources
+from abstain.streams._read import batches as batches_module, column_readers
+from abstain.streams._tables import Table, read_table, write_table
 
 KINDS = (".parquet", ".csv", ".csv.gz", ".arrow", ".feather", ".arrows", ".npy", ".npz")
 COLUMNS = tuple(kind for kind in KINDS if not kind.startswith(".np"))
@@ -31,11 +31,11 @@ SPARSE = sparse.csr_array(np.where(P < 0.6, 0, P))
 def small_batches(monkeypatch):
     """So that every test has many of them."""
     monkeypatch.setattr(batches_module, "BATCH_BYTES", 40 * M * P.itemsize)
-    monkeypatch.setattr(readers, "TEXT_CHUNK", 900)
+    monkeypatch.setattr(column_readers, "TEXT_CHUNK", 900)
 
 
 def job(loss="hamming", penalty=0.2, **options):
-    return Job(abstain.losses.as_loss(loss), abstain.penalties.as_penalty(penalty), **options)
+    return Job(abstain._core.losses.as_loss(loss), abstain._core.penalties.as_penalty(penalty), **options)
 
 
 def decided(path, ranking=False):
@@ -228,7 +228,7 @@ def test_records_are_never_cut(tmp_path, monkeypatch):
     ids = [f"{'x' * (i % 13)}\n{i}" + '"' * (i % 3) for i in range(200)]
     write_table(Table(P[:200], NAMES, ids), tmp_path / "p.csv")
     for size in (64, 257, 1000, 1 << 20):
-        monkeypatch.setattr(readers, "TEXT_CHUNK", size)
+        monkeypatch.setattr(column_readers, "TEXT_CHUNK", size)
         found = list(open_sources(tmp_path / "p.csv").batches())
         assert [name for batch in found for name in batch.ids] == ids
         np.testing.assert_array_equal(np.concatenate([batch.table.values for batch in found]), P[:200])
@@ -327,8 +327,8 @@ def test_one_file_for_a_worker(tmp_path):
 
 @pytest.mark.parametrize(("whole", "few"), [(10**9, 3), (0, 100), (0, 3)], ids=["whole", "by pages", "unpacked"])
 def test_parquet_is_read_in_parts_of_any_kind(whole, few, tmp_path, monkeypatch):
-    monkeypatch.setattr(readers, "READ_BYTES", whole)
-    monkeypatch.setattr(readers, "FEW", few)
+    monkeypatch.setattr(column_readers, "READ_BYTES", whole)
+    monkeypatch.setattr(column_readers, "FEW", few)
     names = ["a.b", "a", "c", "b", "a.b.c", "d", "e"]
     columns = {"e": P[:, 6], "id": IDS} | {name: P[:, j] for j, name in enumerate(names[:6])}
     for k, size in enumerate((1, 30, 1000)):
@@ -393,7 +393,7 @@ def test_output_never_takes_the_place_of_an_input(tmp_path):
 @pytest.mark.parametrize("whole_numbers", [False, True])
 @pytest.mark.parametrize("form", ["wide", "long"])
 def test_no_two_rows_have_the_same_id(run, whole_numbers, form, tmp_path, monkeypatch):
-    monkeypatch.setattr(identity, "RUN", run)
+    monkeypatch.setattr(_unique_ids, "RUN", run)
     ids = [7 * i for i in range(N)] if whole_numbers else IDS
     for k, some in enumerate(([*ids[:120]], [*ids[120:250], ids[17], *ids[250:]])):
         rows = slice(0, len(some))
@@ -413,7 +413,7 @@ def test_no_two_rows_have_the_same_id(run, whole_numbers, form, tmp_path, monkey
 
 
 def test_hashes_tell_ids_apart(monkeypatch):
-    monkeypatch.setattr(identity, "RUN", 1000)
+    monkeypatch.setattr(_unique_ids, "RUN", 1000)
     texts = [f"{i}" * (i % 4) + "\0" * (i % 7) for i in range(20_000)] + ["é", "e", "\U0001f600", "1", "01", "1 "]
     texts = list(dict.fromkeys(filter(None, texts)))
     kinds = [
@@ -432,7 +432,7 @@ def test_hashes_tell_ids_apart(monkeypatch):
                 return names[row if row < len(names) else 5].as_py()
 
         for repeated in (None, 5):
-            watch = identity.Identity(Sources())
+            watch = _unique_ids.Identity(Sources())
             array = names if repeated is None else pa.concat_arrays([names, names.slice(repeated, 1)])
             for first in range(0, len(array), 777):
                 watch.add(batches_module.Ids(array.slice(first, 777)), "a", first)
@@ -474,7 +474,7 @@ def test_long_row_without_an_instance_or_a_label(kind, row, column, tmp_path):
 @pytest.mark.parametrize("chunk", [40, 64, 1 << 20])
 def test_lines_of_long_tables_are_counted_over_many_chunks(chunk, tmp_path, monkeypatch):
     """The rows of an instance may begin in one chunk of the text, and end some chunks later."""
-    monkeypatch.setattr(readers, "TEXT_CHUNK", chunk)
+    monkeypatch.setattr(column_readers, "TEXT_CHUNK", chunk)
     rows = [(name, f"label {j}", 0.5) for i, name in enumerate("abcdefgh") for j in range(1 + 3 * i)]
     for bad in range(0, len(rows), 7):
         lines = [f"{name},{label},{'oops' if k == bad else p}" for k, (name, label, p) in enumerate(rows)]
@@ -565,17 +565,20 @@ PENALTIES = [
     abstain.Capped(0.05, 2),
     abstain.PerLabel([0.01, 0.2, 0.1, 0.05]),
     abstain.PerLabel([0.01, 0.2, 0.1, 0.05]) + abstain.Concave(0.1),
-    abstain.penalties.Counting([0, 0.3, 0.1, 0.15, 0.12]),
+    abstain._core.penalties.Counting([0, 0.3, 0.1, 0.15, 0.12]),
 ]
 
 
 CASES = [
     (loss, penalty, is_sparse)
-    for loss in [abstain.Hamming([1, 2, 0.5, 1], [1, 1, 3, 0.2]), *(kind() for kind in abstain.losses.LOSSES.values())]
+    for loss in [
+        abstain.Hamming([1, 2, 0.5, 1], [1, 1, 3, 0.2]),
+        *(kind() for kind in abstain._core.losses.LOSSES.values()),
+    ]
     for penalty in PENALTIES
     for is_sparse in (False, True)
     if (loss.is_decomposable or penalty.bind(4).label_costs is None)  # other losses cannot honour it
-    and not (is_sparse and isinstance(penalty, abstain.penalties.Counting))  # it falls: refused for sparse tables
+    and not (is_sparse and isinstance(penalty, abstain._core.penalties.Counting))  # it falls: refused for sparse tables
 ]
 
 
@@ -595,7 +598,7 @@ def test_bad_labels_are_left_open_and_the_others_decided_best(loss, penalty, is_
     summary = decide_files(tmp_path / "p.npz", tmp_path / "out.npz", job(loss, penalty, on_error="abstain"))
     codes = read_table(tmp_path / "out.npz").values
     if is_sparse and loss.gives_rankings:
-        codes = abstain.PartialRanking.trusted(codes, abstain.matrix.Axes(), np.empty(60))._corner(60, 4)
+        codes = abstain.PartialRanking.trusted(codes, abstain._core.tables.Axes(), np.empty(60))._corner(60, 4)
     codes = codes.toarray() if sparse.issparse(codes) else codes
     assert (codes[bad] == -1).all()
     assert summary.n_repaired == bad.sum() > 0

@@ -10,16 +10,15 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 import abstain
-from abstain import metrics, tables
-from abstain.errors import InvalidDataset
-from abstain.streams import Job, open_sources
-from abstain.tables import Table, read_table, write_table
+from abstain import metrics
+from abstain._utils.errors import InvalidDataset
+from abstain.streams import Job, _tables, open_sources
+from abstain.streams._tables import Table, read_table, write_table
 from tests.cases import random_probabilities
 
 SUFFIXES = [".csv", ".csv.gz", ".parquet", ".npz"]
@@ -159,7 +158,7 @@ def test_table_is_checked_and_shown():
     ],
 )
 def test_anything_is_written(suffix, table, tmp_path):
-    expected, axes = abstain.matrix.read_matrix(table, "table", ValueError)
+    expected, axes = abstain._core.tables.read_matrix(table, "table", ValueError)
     if isinstance(expected, np.ndarray):
         expected.flags.writeable = False
     write_table(table, tmp_path / f"p{suffix}")
@@ -332,7 +331,7 @@ def test_failing_write_leaves_the_old_file(suffix, bad, tmp_path, monkeypatch):
             target.write(b"half of it")
             raise OSError("disk full")
 
-        monkeypatch.setitem(tables.FORMATS, suffix, (tables.FORMATS[suffix][0], fail))
+        monkeypatch.setitem(_tables.FORMATS, suffix, (_tables.FORMATS[suffix][0], fail))
     with pytest.raises(
         OSError if bad == "broken" else InvalidDataset, match="disk full" if bad == "broken" else "t\\."
     ):

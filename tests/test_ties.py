@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import abstain
-from abstain import exhaustive, metrics
+from abstain import metrics
+from abstain._core import exhaustive
 from abstain.curves import accuracy_rejection_curve, cost_curve, error_capture_curve, risk_coverage_curve
 from tests.cases import LOSS_CASES, make_loss
 

@@ -1,4 +1,4 @@
-"""Compute the exponential sums that `abstain.kernels.quadrature` evaluates.
+"""Compute the exponential sums that `abstain._core.kernels.quadrature` evaluates.
 
     1/x  ≈  Σ_q weight_q · exp(−exponent_q · x)      with relative error ≤ 1e-13 for every real x in [1, reach]
 
@@ -7,7 +7,7 @@ As the reach shrinks to 1 the solution becomes the Gauss–Laguerre rule; from t
 Newton's method in 1600-bit arithmetic (the systems are far too ill-conditioned for floats) until the error is used up.
 Only multiples of four are kept: the kernels work on four numbers at a time.
 
-    make rules        writes src/abstain/kernels/reciprocal_rules.json (about half an hour)
+    make rules        writes src/abstain/_core/kernels/reciprocal_rules.json (about half an hour)
 """
 
 import argparse
@@ -20,7 +20,7 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 
 RELATIVE_ERROR = 1e-13
-TARGET = Path(__file__).parents[1] / "src/abstain/kernels/reciprocal_rules.json"
+TARGET = Path(__file__).parents[1] / "src/abstain/_core/kernels/reciprocal_rules.json"
 
 
 def gauss_laguerre(size):

@@ -1,8 +1,12 @@
-"""Multi-label classification that knows when to stay silent.
+"""Multi-label classification with partial abstention, optimal for the loss and the cost of abstaining.
 
 >>> import abstain
 >>> abstain.decide([0.97, 0.55, 0.08], loss="hamming", penalty=0.2).labels
 array([[ 1, -1,  0]], dtype=int8)
+
+Begin with `decide`. The other names follow what comes next: `AbstainingClassifier` (learn, then decide), `metrics` and
+`curves` (what abstaining achieves), `budget` and `guarantee` (which penalty to choose), `review` (what humans look at),
+`streams` and `integrations` (data that does not fit into memory), `report` (a page to explore).
 """
 
 from importlib import import_module
@@ -12,106 +16,152 @@ if TYPE_CHECKING:
     from typing import Any
 
     from abstain import (
-        budget,
-        calibration,
-        curves,
-        datasets,
-        displays,
-        exhaustive,
-        experiment,
-        guarantee,
-        learners,
-        metrics,
-        streams,
+        budget as budget,
+        calibration as calibration,
+        curves as curves,
+        datasets as datasets,
+        experiment as experiment,
+        guarantee as guarantee,
+        integrations as integrations,
+        learners as learners,
+        metrics as metrics,
+        review as review,
+        streams as streams,
     )
-    from abstain.classifier import AbstainingClassifier
-    from abstain.decision import decide, risk_profile
-    from abstain.errors import (
-        DatasetWarning,
-        DownloadFailed,
-        FitFailed,
-        InvalidBudget,
-        InvalidDataset,
-        InvalidGuarantee,
-        InvalidLabels,
-        InvalidLoss,
-        InvalidPenalty,
-        InvalidProbabilities,
+    from abstain._core import exhaustive as exhaustive
+    from abstain._core.decision import (
+        decide as decide,
+        risk_profile as risk_profile,
     )
-    from abstain.losses import DecomposableLoss, FMeasure, Hamming, Jaccard, Loss, Rank, SubsetZeroOne
-    from abstain.matrix import Table
-    from abstain.penalties import Capped, Concave, Linear, Penalty, PerLabel
-    from abstain.prediction import ABSTAIN, PartialPrediction, PartialRanking
-    from abstain.profile import CostPath, RiskProfile
-    from abstain.properties import Verdict, is_monotone, is_uncertainty_aligned
-    from abstain.reporting import report
-    from abstain.responses import label_probabilities
-    from abstain.reviews import ReviewQueue, review_queue
-    from abstain.scoring import make_abstention_scorer
-    from abstain.tables import read_table, write_table
+    from abstain._core.losses import (
+        DecomposableLoss as DecomposableLoss,
+        FMeasure as FMeasure,
+        Hamming as Hamming,
+        Jaccard as Jaccard,
+        Loss as Loss,
+        Rank as Rank,
+        SubsetZeroOne as SubsetZeroOne,
+    )
+    from abstain._core.penalties import (
+        Capped as Capped,
+        Concave as Concave,
+        Counting as Counting,
+        Linear as Linear,
+        Penalty as Penalty,
+        PerLabel as PerLabel,
+    )
+    from abstain._core.predict_proba import (
+        label_probabilities as label_probabilities,
+    )
+    from abstain._core.prediction import (
+        ABSTAIN as ABSTAIN,
+        PartialPrediction as PartialPrediction,
+        PartialRanking as PartialRanking,
+    )
+    from abstain._core.profile import (
+        CostPath as CostPath,
+        RiskProfile as RiskProfile,
+    )
+    from abstain._core.properties import (
+        Verdict as Verdict,
+        is_monotone as is_monotone,
+        is_uncertainty_aligned as is_uncertainty_aligned,
+    )
+    from abstain._core.tables import (
+        Table as Table,
+    )
+    from abstain._report import (
+        report as report,
+    )
+    from abstain._utils.errors import (
+        AbstainError as AbstainError,
+        DatasetWarning as DatasetWarning,
+        DownloadFailed as DownloadFailed,
+        FitFailed as FitFailed,
+        InvalidBudget as InvalidBudget,
+        InvalidDataset as InvalidDataset,
+        InvalidGuarantee as InvalidGuarantee,
+        InvalidLabels as InvalidLabels,
+        InvalidLoss as InvalidLoss,
+        InvalidPenalty as InvalidPenalty,
+        InvalidProbabilities as InvalidProbabilities,
+        NoProbabilities as NoProbabilities,
+        TemporaryFileFailed as TemporaryFileFailed,
+    )
+    from abstain.learners._classifier import (
+        AbstainingClassifier as AbstainingClassifier,
+    )
+    from abstain.learners._scorer import (
+        make_abstention_scorer as make_abstention_scorer,
+    )
+    from abstain.review import (
+        ReviewQueue as ReviewQueue,
+        review_queue as review_queue,
+    )
+    from abstain.streams._tables import (
+        read_table as read_table,
+        write_table as write_table,
+    )
 
-__all__ = [
-    "ABSTAIN",
-    "AbstainingClassifier",
-    "Capped",
-    "Concave",
-    "CostPath",
-    "DatasetWarning",
-    "DecomposableLoss",
-    "DownloadFailed",
-    "FMeasure",
-    "FitFailed",
-    "Hamming",
-    "InvalidBudget",
-    "InvalidDataset",
-    "InvalidGuarantee",
-    "InvalidLabels",
-    "InvalidLoss",
-    "InvalidPenalty",
-    "InvalidProbabilities",
-    "Jaccard",
-    "Linear",
-    "Loss",
-    "PartialPrediction",
-    "PartialRanking",
-    "Penalty",
-    "PerLabel",
-    "Rank",
-    "ReviewQueue",
-    "RiskProfile",
-    "SubsetZeroOne",
-    "Table",
-    "Verdict",
-    "budget",
-    "calibration",
-    "curves",
-    "datasets",
-    "decide",
-    "displays",
-    "exhaustive",
-    "experiment",
-    "guarantee",
-    "is_monotone",
-    "is_uncertainty_aligned",
-    "label_probabilities",
-    "learners",
-    "make_abstention_scorer",
-    "metrics",
-    "read_table",
-    "report",
-    "review_queue",
-    "risk_profile",
-    "streams",
-    "write_table",
-]
 __version__ = "0.1.0"
 
 # Nothing is imported before it is first asked for: a command line that only shows its help, or is interrupted while it
 # starts, does not wait for numpy and numba; and deciding needs no scikit-learn.
+_MODULES = {
+    "exhaustive": "abstain._core.exhaustive",
+    "budget": "abstain.budget",
+    "calibration": "abstain.calibration",
+    "curves": "abstain.curves",
+    "datasets": "abstain.datasets",
+    "experiment": "abstain.experiment",
+    "guarantee": "abstain.guarantee",
+    "integrations": "abstain.integrations",
+    "learners": "abstain.learners",
+    "metrics": "abstain.metrics",
+    "review": "abstain.review",
+    "streams": "abstain.streams",
+}
 _HOMES = {
-    "abstain.classifier": ("AbstainingClassifier",),
-    "abstain.decision": ("decide", "risk_profile"),
-    "abstain.errors": (
+    "abstain._core.decision": (
+        "decide",
+        "risk_profile",
+    ),
+    "abstain._core.losses": (
+        "DecomposableLoss",
+        "FMeasure",
+        "Hamming",
+        "Jaccard",
+        "Loss",
+        "Rank",
+        "SubsetZeroOne",
+    ),
+    "abstain._core.penalties": (
+        "Capped",
+        "Concave",
+        "Counting",
+        "Linear",
+        "Penalty",
+        "PerLabel",
+    ),
+    "abstain._core.predict_proba": ("label_probabilities",),
+    "abstain._core.prediction": (
+        "ABSTAIN",
+        "PartialPrediction",
+        "PartialRanking",
+    ),
+    "abstain._core.profile": (
+        "CostPath",
+        "RiskProfile",
+    ),
+    "abstain._core.properties": (
+        "Verdict",
+        "is_monotone",
+        "is_uncertainty_aligned",
+    ),
+    "abstain._core.tables": ("Table",),
+    "abstain._report": ("report",),
+    "abstain._utils.errors": (
+        "AbstainError",
         "DatasetWarning",
         "DownloadFailed",
         "FitFailed",
@@ -122,34 +172,33 @@ _HOMES = {
         "InvalidLoss",
         "InvalidPenalty",
         "InvalidProbabilities",
+        "NoProbabilities",
+        "TemporaryFileFailed",
     ),
-    "abstain.losses": ("DecomposableLoss", "FMeasure", "Hamming", "Jaccard", "Loss", "Rank", "SubsetZeroOne"),
-    "abstain.matrix": ("Table",),
-    "abstain.penalties": ("Capped", "Concave", "Linear", "Penalty", "PerLabel"),
-    "abstain.prediction": ("ABSTAIN", "PartialPrediction", "PartialRanking"),
-    "abstain.profile": ("CostPath", "RiskProfile"),
-    "abstain.properties": ("Verdict", "is_monotone", "is_uncertainty_aligned"),
-    "abstain.reporting": ("report",),
-    "abstain.responses": ("label_probabilities",),
-    "abstain.reviews": ("ReviewQueue", "review_queue"),
-    "abstain.scoring": ("make_abstention_scorer",),
-    "abstain.tables": ("read_table", "write_table"),
+    "abstain.learners._classifier": ("AbstainingClassifier",),
+    "abstain.learners._scorer": ("make_abstention_scorer",),
+    "abstain.review": (
+        "ReviewQueue",
+        "review_queue",
+    ),
+    "abstain.streams._tables": (
+        "read_table",
+        "write_table",
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+__all__ = sorted([*_MODULES, *_HOME_OF])
 
 
 def __getattr__(name: str) -> "Any":
     if name in _HOME_OF:
         found = getattr(import_module(_HOME_OF[name]), name)
-        globals()[name] = found
-        return found
-    if not name.startswith("_"):
-        try:
-            return import_module(f"abstain.{name}")
-        except ModuleNotFoundError as reason:
-            if reason.name != f"abstain.{name}":
-                raise
-    raise AttributeError(f"module 'abstain' has no attribute {name!r}")
+    elif name in _MODULES:
+        found = import_module(_MODULES[name])
+    else:
+        raise AttributeError(f"module 'abstain' has no attribute {name!r}")
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

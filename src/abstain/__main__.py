@@ -21,8 +21,8 @@ def program() -> None:
     signal.signal(signal.SIGINT, _end)
     signal.signal(signal.SIGTERM, _end)
 
-    from abstain.cli import main
-    from abstain.cli.voice import CLOSED_PIPE
+    from abstain._cli import main
+    from abstain._cli.output import CLOSED_PIPE
 
     try:
         main(prog_name="abstain")

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain.alignment import Partial, aligned_blocks, differ, read_truth, require_same_table
-from abstain.chunks import is_chunked
-from abstain.errors import InvalidLabels, InvalidLoss
-from abstain.losses import Loss, LossLike, as_loss
-from abstain.matrix import Matrix, dense
-from abstain.penalties import Penalty, PenaltyLike, as_penalty
-from abstain.prediction import PartialPrediction, PartialRanking
-from abstain.probabilities import Block, Probabilities
+from abstain._core.losses import Loss, LossLike, as_loss
+from abstain._core.penalties import Penalty, PenaltyLike, as_penalty
+from abstain._core.prediction import PartialPrediction, PartialRanking
+from abstain._core.probabilities import Block, Probabilities
+from abstain._core.tables import Matrix, dense
+from abstain._core.truth import Partial, aligned_blocks, differ, read_truth, require_same_table
+from abstain._utils.backends import lazy_backend
+from abstain._utils.errors import InvalidLabels, InvalidLoss
 
 __all__ = [
     "abstention_rate",
@@ -131,20 +131,16 @@ def _averaged(name: str, losses: Callable[..., NDArray[np.float64]], average: bo
     """The mean of what each instance loses, or all of that; lazy if any table is."""
     if average:
         return _rate(name, partial(_total_and_number, losses=losses), **tables)
-    if not is_chunked(*tables.values()):
-        return losses(*tables.values())
-    from abstain.chunks.rates import by_row
-
-    return by_row(name, losses, **tables)
+    if (backend := lazy_backend(*tables.values())) is not None:
+        return backend.by_row(name, losses, **tables)
+    return losses(*tables.values())
 
 
 def _rate(name: str, count: Callable[..., tuple[float, float]], **tables: Any) -> Any:
     """The quotient of two numbers that add up over blocks of rows; lazy if any table is."""
-    if not is_chunked(*tables.values()):
-        return _quotient(count(*tables.values()))
-    from abstain.chunks.rates import reduced
-
-    return reduced(name, count, _quotient, **tables)
+    if (backend := lazy_backend(*tables.values())) is not None:
+        return backend.reduced(name, count, _quotient, **tables)
+    return _quotient(count(*tables.values()))
 
 
 def _quotient(counts: tuple[float, float]) -> float:

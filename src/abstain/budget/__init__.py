@@ -11,15 +11,15 @@ array([[ 1, -1,  0],
 
 from typing import Any
 
-from abstain.budget.allocation import Allocation, Bill, Price
-from abstain.budget.entries import solve_by_entry
-from abstain.budget.instances import solve_by_instance
-from abstain.budget.limits import read_limits
-from abstain.chunks import is_chunked
-from abstain.errors import InvalidLoss
-from abstain.losses import DecomposableLoss, LossLike, as_loss
-from abstain.probabilities import Probabilities
-from abstain.profile import RiskProfile
+from abstain._core.losses import DecomposableLoss, LossLike, as_loss
+from abstain._core.probabilities import Probabilities
+from abstain._core.profile import RiskProfile
+from abstain._utils.backends import lazy_backend
+from abstain._utils.errors import InvalidLoss
+from abstain.budget._allocation import Allocation, Bill, Price
+from abstain.budget._limits import read_limits
+from abstain.budget._per_entry import solve_by_entry
+from abstain.budget._per_instance import solve_by_instance
 
 __all__ = ["Allocation", "Bill", "Price", "solve"]
 
@@ -44,7 +44,7 @@ def solve(
     ----------
     probabilities : as for `abstain.decide`, or a `RiskProfile`
         A profile brings its loss along. Of a Dask array or data frame, a few passes find the price, and the prediction
-        is lazy (`abstain.budget.chunked`).
+        is lazy.
     loss
         As for `abstain.decide`; None is the profile's own, or Hamming. Money is a loss too:
         ``Hamming(false_negative=12.0, false_positive=1.0)``, per label if need be, with `review` in the same unit.
@@ -83,11 +83,9 @@ def solve(
     >>> bought.price.decide([0.08, 0.001, 0.7]).labels
     array([[-1,  0,  1]], dtype=int8)
     """
-    if is_chunked(probabilities):
-        from abstain.budget.chunked import solve_chunks
-
+    if (backend := lazy_backend(probabilities)) is not None:
         asked = {"rate": rate, "count": count, "per_instance": per_instance, "per_label": per_label, "review": review}
-        lazy: Any = solve_chunks(probabilities, as_loss("hamming" if loss is None else loss), **asked)
+        lazy: Any = backend.solve(probabilities, as_loss("hamming" if loss is None else loss), **asked)
         return lazy
     source = probabilities if isinstance(probabilities, RiskProfile) else Probabilities(probabilities)
     if isinstance(source, RiskProfile):

@@ -3,7 +3,7 @@
 `AbstainingClassifier(calibration=…)` calibrates; here is how to see whether it is needed, and whether it has helped.
 """
 
-from abstain.calibration.diagnostics import (
+from abstain.calibration._diagnostics import (
     BrierDecomposition,
     ReliabilityCurve,
     brier_decomposition,
@@ -11,7 +11,7 @@ from abstain.calibration.diagnostics import (
     calibration_error,
     reliability_curve,
 )
-from abstain.calibration.display import ReliabilityDisplay
+from abstain.calibration._display import ReliabilityDisplay
 
 __all__ = [
     "BrierDecomposition",

@@ -4,21 +4,31 @@ Every curve lists its points by increasing cost, from leaving open all that is n
 `abstain.decide` at the cost of a point gives the decisions that were scored there. Nothing is sampled on a grid.
 """
 
-from abstain.curves.bootstrap import Band
-from abstain.curves.capture import ErrorCaptureCurve, error_capture_curve
-from abstain.curves.cost import CostCurve, CostPoint, cost_curve
-from abstain.curves.coverage import RiskCoverageCurve, risk_coverage_curve
-from abstain.curves.labels import LabelTable, label_table
-from abstain.curves.rejection import AccuracyRejectionCurve, accuracy_rejection_curve
+from abstain.curves._bootstrap import Band
+from abstain.curves._capture import ErrorCaptureCurve, error_capture_curve
+from abstain.curves._cost import CostCurve, CostPoint, cost_curve
+from abstain.curves._coverage import RiskCoverageCurve, risk_coverage_curve
+from abstain.curves._displays import (
+    AccuracyRejectionDisplay,
+    CostCurveDisplay,
+    ErrorCaptureDisplay,
+    RiskCoverageDisplay,
+)
+from abstain.curves._labels import LabelTable, label_table
+from abstain.curves._rejection import AccuracyRejectionCurve, accuracy_rejection_curve
 
 __all__ = [
     "AccuracyRejectionCurve",
+    "AccuracyRejectionDisplay",
     "Band",
     "CostCurve",
+    "CostCurveDisplay",
     "CostPoint",
     "ErrorCaptureCurve",
+    "ErrorCaptureDisplay",
     "LabelTable",
     "RiskCoverageCurve",
+    "RiskCoverageDisplay",
     "accuracy_rejection_curve",
     "cost_curve",
     "error_capture_curve",

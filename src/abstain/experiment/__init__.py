@@ -3,9 +3,9 @@
 `Plan` says what to do, `run` does it, and `Results` are the tables it writes.
 """
 
-from abstain.experiment.plan import Plan
-from abstain.experiment.problems import Problem, Unfetched, load, look_up
-from abstain.experiment.results import Results
-from abstain.experiment.runner import run
+from abstain.experiment._plan import Plan
+from abstain.experiment._problems import Problem, Unfetched, load, look_up
+from abstain.experiment._results import Results
+from abstain.experiment._runner import run
 
 __all__ = ["Plan", "Problem", "Results", "Unfetched", "load", "look_up", "run"]

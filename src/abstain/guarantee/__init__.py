@@ -5,15 +5,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from abstain.alignment import truth_beside
-from abstain.guarantee.candidates import candidate_costs, tally_of_instances, tally_of_labels
-from abstain.guarantee.promise import Promise, read_promise
-from abstain.guarantee.risks import RISKS, Floats
-from abstain.guarantee.rule import Rule
-from abstain.guarantee.selection import Choice, choose, choose_by_count, choose_in_expectation, divide
-from abstain.losses import DecomposableLoss, LossLike
-from abstain.matrix import dense
-from abstain.probabilities import Probabilities
+from abstain._core.losses import DecomposableLoss, LossLike
+from abstain._core.probabilities import Probabilities
+from abstain._core.tables import dense
+from abstain._core.truth import truth_beside
+from abstain.guarantee._candidates import candidate_costs, tally_of_instances, tally_of_labels
+from abstain.guarantee._request import Promise, read_promise
+from abstain.guarantee._risks import RISKS, Floats
+from abstain.guarantee._rule import Rule
+from abstain.guarantee._selection import Choice, choose, choose_by_count, choose_in_expectation, divide
 
 __all__ = ["RISKS", "Rule", "control"]
 
@@ -70,7 +70,7 @@ def control(
         `DecomposableLoss`): the other losses cannot price labels one by one, and at a common cost the hardest label
         would decide for all.
     method : "betting" or "hoeffding_bentkus", default="betting"
-        Which p-value (`abstain.evidence`) is used where what is counted is not just 0 or 1; if it is, the exact
+        Which p-value is used where what is counted is not just 0 or 1; if it is, the exact
         binomial test is used always. Betting takes the sample in an order that is drawn by lot, the same for samples of
         the same size.
 
@@ -84,7 +84,7 @@ def control(
     -----
     The candidates are 301 costs that do not depend on the sample; the greatest one that is certified is taken. Each is
     tested for missing the target, with one bounded number per instance, and the tests are ordered so that P(any
-    candidate is certified wrongly) ≤ 1 − confidence (`abstain.guarantee.selection`). Labels share the error
+    candidate is certified wrongly) ≤ 1 − confidence (`abstain.guarantee._selection`). Labels share the error
     1 − confidence equally.
 
     Even a sample without any error shows no more than so much: an error ≤ target needs log(1 − confidence) / log(1 −

@@ -12,9 +12,9 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 
-from abstain.learners.binary import BinaryLogisticRegression, PlattScaledSVM
-from abstain.learners.chains import ChainEnsemble
-from abstain.learners.nystroem import NystroemMap
+from abstain.learners._binary import BinaryLogisticRegression, PlattScaledSVM
+from abstain.learners._chains import ChainEnsemble
+from abstain.learners._nystroem import NystroemMap
 
 __all__ = ["NAMES", "make", "recommended"]
 

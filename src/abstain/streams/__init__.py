@@ -4,13 +4,12 @@ batches, readers → parts (wide, long, arrays) → sources → pipeline → lay
 whole (tables in memory), and cluster, which has the same done by the workers of a Dask cluster.
 """
 
-from abstain.streams.budgets import Settlement, budget_files
-from abstain.streams.cluster import decide_on_cluster
-from abstain.streams.pipeline import Job, decide_file, decide_files
-from abstain.streams.scores import Scores, evaluate_files, open_beside
-from abstain.streams.sources import Sources, open_sources
-from abstain.streams.summary import Summary
-from abstain.streams.whole import read_whole
+from abstain.streams._budget import Settlement, budget_files
+from abstain.streams._decide import Job, decide_file, decide_files
+from abstain.streams._evaluate import Scores, evaluate_files, open_beside
+from abstain.streams._in_memory import read_whole
+from abstain.streams._read.sources import Sources, open_sources
+from abstain.streams._summary import Summary
 
 __all__ = [
     "Job",
@@ -21,7 +20,6 @@ __all__ = [
     "budget_files",
     "decide_file",
     "decide_files",
-    "decide_on_cluster",
     "evaluate_files",
     "open_beside",
     "open_sources",

@@ -1,0 +1,41 @@
+"""The command line: each command parses, makes a library call, and prints."""
+
+import click
+
+from abstain import __version__
+from abstain._cli.budget import budget
+from abstain._cli.completion import completion
+from abstain._cli.datasets import datasets
+from abstain._cli.decide import decide
+from abstain._cli.demo import demo
+from abstain._cli.evaluate import evaluate
+from abstain._cli.experiment import experiment
+from abstain._cli.output import EXIT_CODES, Commands
+from abstain._cli.report import report
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EXIT_CODES,
+)
+@click.version_option(__version__, package_name="abstain")
+def main() -> None:
+    """Multi-label classification that knows when to stay silent.
+
+    Given any model's label probabilities, abstain answers the labels it is sure of and leaves the rest to a human:
+    optimally for the loss you care about and for what an abstention costs you.
+
+    \b
+    First steps:
+      abstain demo                              see what silence buys
+      abstain decide p.csv -o q.csv             answer what is worth answering
+      abstain budget p.csv --rate 0.05          the price, if 5 % can be reviewed
+      abstain evaluate q.csv truth.csv          how good were the answers?
+      abstain report p.csv                      a page to try costs and budgets in
+      abstain COMMAND --help                    more, with examples
+    """
+
+
+for command in (budget, completion, datasets, decide, demo, evaluate, experiment, report):
+    main.add_command(command)

@@ -1,0 +1,160 @@
+"""``abstain decide``."""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from abstain._cli import options
+from abstain._cli.output import Voice, plural, voiced
+from abstain._core.losses import Loss
+from abstain._core.penalties import Penalty
+from abstain._utils.errors import InvalidProbabilities, NoProbabilities
+
+if TYPE_CHECKING:
+    from abstain.streams import Summary
+
+
+@click.command(short_help="Answer what is worth answering, in files of any size.")
+@options.inputs
+@options.output
+@options.loss
+@options.penalty
+@options.queue
+@options.reading
+@click.option(
+    "--on-error",
+    type=click.Choice(["fail", "skip", "abstain"]),
+    default="fail",
+    show_default=True,
+    help="What to do where something is no probability: stop, leave out the row, or leave the label open.",
+)
+@click.option(
+    "--resume", is_flag=True, help="With a folder as output, keep the files that are already there and right."
+)
+@click.option(
+    "--cluster", metavar="ADDRESS", help="Decide on the Dask cluster of this scheduler, e.g. tcp://host:8786."
+)
+@voiced
+def decide(
+    inputs: Sequence[str],
+    output: str | None,
+    loss: Loss,
+    penalty: Penalty | Path,
+    queue: str | None,
+    reading: dict[str, Any],
+    on_error: Any,
+    resume: bool,
+    cluster: str | None,
+    voice: Voice,
+) -> None:
+    """Answer the labels worth answering, and leave the others open: optimally, for the loss and the penalty.
+
+    INPUT is a table of probabilities, or several with the same labels, or a folder of them, of any size: .parquet,
+    .csv, .csv.gz, .arrow (or .feather), .arrows, .npy, .npz (dense, or scipy's sparse); - is standard input, and pipes
+    are read, too (CSV or an Arrow stream). Either it is wide, a row for each instance and a column for each label; or
+    long, with the columns id, label and probability (or what --id-column, --label-column and --value-column say), where
+    what is not listed has probability 0.
+
+    The output has 1, 0 and empty cells (open labels), or positions for the rank loss; ids are kept. For sparse input it
+    is long: id, label and answer, where what is not listed is answered 0. A file appears when it is complete. Without
+    -o, the answers go to standard output unless that is a terminal: as CSV, or as an Arrow stream if the input is one.
+
+    \b
+    Examples:
+      abstain decide p.parquet --loss f1 --penalty concave:0.01 -o q.parquet
+      abstain decide p.csv --penalty 0.2 -o q.csv --queue review.csv
+      abstain decide p.csv --loss hamming:missed=5,wrong=1 --labels sky,sea
+      abstain decide scores/ -o partial/ --resume
+      abstain decide scores/ -o partial/ --cluster tcp://scheduler:8786
+      zcat p.csv.gz | abstain decide - --penalty none | head
+    """
+    target = destination(output)
+    if target == "-":
+        voice.step_aside()
+    to_folder = is_folder(target)
+    if (resume or cluster) and not to_folder:
+        raise click.BadParameter(
+            f"{'--resume' if resume else '--cluster'} needs a folder for a file of answers each; {target!r} is none "
+            "(a new one ends in /)",
+            param_hint="--output",
+        )
+    if cluster and queue:
+        raise click.BadParameter("a cluster writes no queue; decide without --cluster", param_hint="--queue")
+    options.require_unread([output, queue], penalty)
+    from abstain.streams import Job, decide_files, open_sources
+
+    sources = open_sources(inputs, **reading)
+    price = options.penalty_of(penalty, sources.label_names, sources.n_labels)
+    read_as = {name: value for name, value in reading.items() if name != "format"}
+    job = Job(loss, price, on_error=on_error, **read_as)
+    with _offering_a_way(on_error), voice.progress("decide") as progress:
+        summary = decide_files(sources, target, job, queue=queue, resume=resume, progress=progress, cluster=cluster)
+    say_summary(voice, summary, target, queue, loss, penalty)
+
+
+@contextmanager
+def _offering_a_way(on_error: str) -> Iterator[None]:
+    """What is no probability need not be the end."""
+    try:
+        yield
+    except NoProbabilities:  # to go on without all of them is no way
+        raise
+    except InvalidProbabilities as reason:
+        hint = " (--on-error skip or abstain goes on without it)" if on_error == "fail" else ""
+        raise InvalidProbabilities(f"{reason}{hint}") from reason
+
+
+def destination(output: str | None) -> str:
+    """Where answers go: what is asked for, or standard output if somebody other than a person reads it."""
+    if output is not None:
+        return output
+    if sys.stdout.isatty():
+        raise click.UsageError("where to write the answers? Give -o FILE, or -o - to see them here")
+    return "-"
+
+
+def is_folder(output: str) -> bool:
+    """Whether an output is a folder, or will be one."""
+    return output != "-" and (output.endswith(("/", os.sep)) or Path(output).is_dir())
+
+
+def say_summary(
+    voice: Voice, summary: "Summary", target: str, queue: str | None, loss: Loss, penalty: Penalty | Path
+) -> None:
+    """What was decided."""
+    n, m = summary.n_rows, summary.n_labels
+    open_share = f"{summary.abstention_rate:.2%} left open" if n else "nothing to decide"
+    costs = options.in_words(loss, penalty)
+    mean = f", expected loss {summary.expected_loss / n:.4g} per row ({costs})" if n else ""
+    files = f" ({plural(summary.n_files, 'file')})" if summary.n_files > 1 else ""
+    where = "" if target == "-" else f": {target}"
+    voice.say(f"{plural(n, 'row')} × {plural(m, 'label')}{files}, {open_share}{mean}{where}")
+    if summary.n_kept:
+        voice.say(f"{plural(summary.n_kept, 'file')} {'was' if summary.n_kept == 1 else 'were'} there already")
+    if queue:
+        voice.say(f"{plural(summary.n_abstained, 'review')} in order of what they save: {queue}")
+    if summary.n_skipped:
+        voice.remark(f"{plural(summary.n_skipped, 'row')} left out: something in them is no probability")
+    if summary.n_repaired:
+        voice.remark(f"{plural(summary.n_repaired, 'label')} left open because what was there is no probability")
+    voice.tell(
+        rows=n,
+        labels=m,
+        files=summary.n_files,
+        files_kept=summary.n_kept,
+        left_open=summary.n_abstained,
+        answered_1=None if loss.gives_rankings else summary.n_ones,
+        abstention_rate=summary.abstention_rate if n else None,
+        expected_loss=summary.expected_loss / n if n else None,
+        rows_skipped=summary.n_skipped,
+        labels_repaired=summary.n_repaired,
+        loss=repr(loss),
+        penalty=str(penalty),
+        output=target,
+        queue=queue,
+    )

@@ -1,0 +1,80 @@
+"""``abstain demo``."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from abstain._cli.output import Voice, voiced
+from abstain._utils.atomic import require_writable
+
+
+@click.command(short_help="Learn which digits are in pictures; see what silence buys.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    default=Path("abstain-demo.png"),
+    show_default=True,
+    help="Where to write the figure, .png, .pdf or .svg; the report is written beside it, as .html.",
+)
+@click.option("--train", type=click.IntRange(100), default=3000, show_default=True, help="Pictures to learn from.")
+@click.option("--test", type=click.IntRange(50), default=2000, show_default=True, help="New pictures to be labelled.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 2), default=0, show_default=True, help="Draws the pictures and the noise."
+)
+@voiced
+def demo(output: Path, train: int, test: int, seed: int, voice: Voice) -> None:
+    """Learn which digits are in noisy pictures of two, and see what silence buys.
+
+    Two of scikit-learn's handwritten digits stand side by side in each picture, overlapping a little and with noise.
+    The labels are the digits present. A wrong label costs 1, a label left to a human costs c: the table shows, for each
+    c, the average loss per picture of answering everything, of asking about everything, and of abstaining where it
+    pays. Then come some pictures with what is answered and what is left open, and at last a report: a page for the
+    browser in which costs, budgets and error rates can be tried. Nothing is downloaded.
+
+    \b
+    Examples:
+      abstain demo
+      abstain demo --output silence.pdf --seed 7
+    """
+    from abstain._cli import demo_example as example
+
+    if output.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise click.BadParameter(f"{output.name!r} does not end in .png, .pdf or .svg", param_hint="--output")
+    page = output.with_suffix(".html")
+    for file in (output, page):
+        require_writable(file)
+    voice.say(f"Learning from {train} pictures, looking at {test} others …\n")
+    result = example.run(train, test, seed)
+    outcomes = [result.outcome(cost) for cost in example.COSTS]
+    voice.say("        average loss per picture            labels      wrong among     errors")
+    voice.say("   c    answer all   ask all   abstain      left open   the answered    caught")
+    for o in outcomes:
+        voice.say(
+            f"{o.cost:5.2f}   {o.answer_all:9.3f}   {o.ask_all:8.3f}   {o.abstain:7.3f}   {o.left_open:12.1%}"
+            f"   {o.wrong_answers:12.2%}   {o.errors_caught:7.1%}"
+        )
+    voice.say(f"\nSome pictures at c = {example.SHOWN_COST:g}; what is neither yes nor open is answered no:\n")
+    voice.say(" picture   yes     ask a human   truth")
+    labels = result.decide(example.SHOWN_COST).labels
+    for i in result.interesting(example.SHOWN_COST, 8):
+        yes, ask, there = example.describe(labels[i], result.truth[i])
+        mistakes = example.mistakes(labels[i], result.truth[i])
+        voice.say(f"{i:8}   {yes:5}   {ask:11}   {there}{f'   ({mistakes})' if mistakes else ''}")
+    voice.say()
+    drawn = _write(voice, "Figure", output, lambda path: example.draw(result, outcomes, path))
+    written = _write(voice, "Report", page, lambda path: example.write_report(result, path))
+    voice.tell(outcomes=[asdict(outcome) for outcome in outcomes], figure=drawn, report=written)
+
+
+def _write(voice: Voice, what: str, path: Path, write: Callable[[Path], None]) -> str | None:
+    """What needs a package that is not there is left out."""
+    try:
+        write(path)
+    except ImportError as reason:
+        voice.say(f"No {what.lower()}: {reason}")
+        return None
+    voice.say(f"{what}: {path.resolve()}")
+    return str(path.resolve())

@@ -1,0 +1,299 @@
+"""Options that several commands share: losses, penalties, prices, files."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from functools import wraps
+from math import inf
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from abstain._core.losses import LOSSES, FMeasure, Hamming, Loss
+from abstain._core.penalties import Capped, Concave, Linear, Penalty, PerLabel
+from abstain._utils.errors import InvalidDataset, InvalidLoss, InvalidPenalty, quoted
+from abstain.streams._formats import FORMATS
+from abstain.streams._formats.numbers import is_number, read_number
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+LARGEST_PRICE = 1e12  # as in abstain._report, which takes too long to import for --help
+LOSS_FORMS = "hamming, hamming:missed=5,wrong=1, rank, f1, fbeta:2, jaccard, subset"
+PENALTY_FORMS = "0.1, linear:0.1, concave:0.3, capped:0.1,3 (at most 3 labels a row), none, or a file (label,cost)"
+
+existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class Number(click.FloatRange):
+    """A plain decimal number: Python also takes 0_1 for 1."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or what is wrong with it."""
+        if isinstance(value, str) and not is_number(value):
+            with_point = value.replace(",", ".")
+            hint = f"; did you mean {with_point}?" if is_number(with_point) else ""
+            self.fail(f"{quoted(value)} is not a number{hint}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class Share(Number):
+    """A number from 0 to 1."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or what is wrong with it: it may be per cent."""
+        number = Number().convert(str(value).removesuffix("%"), param, ctx)
+        if not 0 <= number <= 1 or str(value).endswith("%"):
+            hint = f"; {number:g} % is {number / 100:g}" if 0 <= number <= 100 else ""
+            self.fail(f"{value} is not a share, a number from 0 to 1{hint}", param, ctx)
+        return number
+
+
+class Price(Number):
+    """A finite number ≥ 0: to a range alone, nan is as good as any."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or what is wrong with it."""
+        number = super().convert(value, param, ctx)
+        if not number <= LARGEST_PRICE:
+            self.fail(f"{number} is not a price; expected a number from 0 to {LARGEST_PRICE:g}", param, ctx)
+        return number
+
+
+price = Price(min=0)
+share = Share(min=0, max=1)
+
+
+def read_loss(text: str) -> Loss:
+    """A loss by name, perhaps with parameters."""
+    name, _, given = text.strip().lower().partition(":")
+    try:
+        if name == "hamming" and given:
+            return _hamming(given)
+        if name == "fbeta" and given:
+            return FMeasure(beta=read_number(given))
+        if name in LOSSES and not given:
+            return LOSSES[name]()
+    except ValueError as reason:
+        raise click.BadParameter(f"{quoted(text)} ({reason}); expected one of {LOSS_FORMS}") from reason
+    close = get_close_matches(name, [*LOSSES, "fbeta"], n=1)
+    hint = f" did you mean {close[0]!r}?" if close and close[0] != name else ""
+    raise click.BadParameter(f"there is no loss {quoted(text)};{hint} expected one of {LOSS_FORMS}")
+
+
+def _hamming(given: str) -> Hamming:
+    costs = {"missed": 1.0, "wrong": 1.0}
+    for part in given.split(","):
+        name, equals, cost = part.partition("=")
+        if name.strip() not in costs or not equals:
+            raise InvalidLoss(f"{part!r} is not missed=… or wrong=…")
+        costs[name.strip()] = read_number(cost)
+    return Hamming(false_negative=costs["missed"], false_positive=costs["wrong"])
+
+
+def read_penalty(text: str) -> Penalty | Path:
+    """A penalty by name with its parameters, or the file that prices each label."""
+    try:
+        return _penalty(text.strip().lower())
+    except InvalidPenalty as reason:
+        raise click.BadParameter(f"{quoted(text)} ({reason}); expected {PENALTY_FORMS}") from reason
+    except ValueError as reason:
+        if (file := _file_called(text)) is not None:
+            return file
+        raise click.BadParameter(f"{quoted(text)} is not a penalty; expected {PENALTY_FORMS}") from reason
+
+
+def _penalty(text: str) -> Penalty:
+    name, _, given = text.partition(":")
+    if text == "none":
+        return Linear(inf)
+    if name == "capped":
+        cost, _, most = given.rpartition(",")
+        return Capped(_penalty(cost), int(most))
+    kinds = {"linear": Linear, "concave": Concave}
+    return kinds[name](read_number(given)) if name in kinds else Linear(read_number(text))
+
+
+def read_number_or_file(text: str) -> float | Path:
+    """A number for all labels, or a file with one for each."""
+    try:
+        number: float = price.convert(text, None, None)
+    except click.BadParameter as reason:
+        if (file := _file_called(text)) is not None:
+            return file
+        expected = "a number ≥ 0 nor a file with one for each label"
+        raise click.BadParameter(f"{quoted(text)} is neither {expected}") from reason
+    return number
+
+
+def _file_called(text: str) -> Path | None:
+    """The file that a text names; None if it does not look like the name of one."""
+    file = Path(text)
+    with suppress(OSError):  # of a name that no file can have
+        if file.exists():
+            return file
+    if file.name != text or text.lower().endswith(tuple(FORMATS)):
+        raise click.BadParameter(f"there is no file {quoted(text)}")
+    return None
+
+
+def read_names(text: str) -> tuple[str, ...]:
+    """Names with commas between them, or @ and a file with a name on each line."""
+    names = text.split(",")
+    if text.startswith("@"):
+        try:
+            names = Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as reason:
+            said = getattr(reason, "strerror", None) or reason
+            raise click.BadParameter(f"{text[1:]} cannot be read ({said})") from reason
+    found = tuple(name.strip() for name in names if name.strip())
+    if not found:
+        raise click.BadParameter(f"there is no name in {quoted(text)}")
+    return found
+
+
+def by_label(
+    file: Path, label_names: Sequence[str] | None, n_labels: int, *, absent: float | None = None
+) -> list[float]:
+    """The numbers in a file (label, and a second column) in the order of the labels.
+
+    `absent` is the number of labels that the file does not name; without it, it must name all.
+    """
+    from abstain.streams._tables import read_table
+
+    table = read_table(file, index="label")
+    if table.shape[1] != 1:
+        raise InvalidDataset(f"{file}: expected two columns, the label and a number; there are {1 + table.shape[1]}")
+    names = [str(j) for j in range(n_labels)] if label_names is None else list(label_names)
+    given: dict[str, float] = {}
+    for name, number in zip(map(str, table.index), table.values[:, 0].tolist(), strict=True):
+        if name in given:
+            raise InvalidDataset(f"{file}: label {quoted(name)} is listed twice")
+        if name not in names:
+            raise InvalidDataset(f"{file}: names {quoted(name)}, which is none of the labels")
+        if not 0 <= number < inf:
+            raise InvalidDataset(f"{file}: label {quoted(name)} has {number}; expected a finite number ≥ 0")
+        given[name] = number
+    missing = next((name for name in names if name not in given), None)
+    if missing is not None and absent is None:
+        raise InvalidDataset(f"{file}: says nothing of label {quoted(missing)}")
+    return [given.get(name, inf if absent is None else absent) for name in names]
+
+
+def require_unread(outputs: Sequence[str | None], *given: Any) -> None:
+    """Raise `InvalidDataset` if an output would take the place of a file that an option has named."""
+    from abstain._utils.atomic import require_apart
+
+    written = [Path(output) for output in outputs if output is not None]
+    require_apart(written, [file for file in given if isinstance(file, Path)])
+
+
+def penalty_of(given: Penalty | Path, label_names: Sequence[str] | None, n_labels: int) -> Penalty:
+    """The penalty; a file prices each label."""
+    return PerLabel(by_label(given, label_names, n_labels)) if isinstance(given, Path) else given
+
+
+def in_words(loss: Loss, given: Penalty | Path) -> str:
+    """What wrong answers and open labels cost."""
+    return f"{repr(loss).removesuffix('()')}, {_cost_in_words(given)}"
+
+
+def _cost_in_words(given: Penalty | Path) -> str:
+    if isinstance(given, Path):
+        return f"labels left open cost what {given} says"
+    if given == Linear(inf):
+        return "no label may be left open"
+    if isinstance(given, Capped):
+        return f"{_cost_in_words(given.counting)}, at most {given.most} in a row"
+    return f"a label left open costs {given.cost:g}" if isinstance(given, Linear) else f"penalty {given!r}"
+
+
+def _beginning_with(*names: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
+    """What a shell offers: the names that begin so, or else files."""
+
+    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        found = [name for name in names if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in found] or [CompletionItem(incomplete, type="file")]
+
+    return complete
+
+
+table = click.Path(exists=True, allow_dash=True)
+inputs = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=table)
+loss = click.option(
+    "--loss",
+    type=read_loss,
+    metavar="LOSS",
+    default="hamming",
+    show_default=True,
+    shell_complete=_beginning_with(*LOSSES, "fbeta:2", "hamming:missed=5,wrong=1"),
+    help=f"What wrong answers cost: {LOSS_FORMS}.",
+)
+penalty = click.option(
+    "--penalty",
+    type=read_penalty,
+    metavar="PENALTY",
+    default="0.1",
+    show_default=True,
+    shell_complete=_beginning_with("linear:0.1", "concave:0.3", "capped:0.1,3", "none"),
+    help=f"What leaving labels open costs: {PENALTY_FORMS}.",
+)
+output = click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    shell_complete=_beginning_with(),
+    help="Where to write the answers; the ending tells the format. A folder (it is there, or ends in /) gets a file "
+    "for each input; - is standard output.",
+)
+queue = click.option(
+    "--queue",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Write the labels left open, the most valuable review first: id, label, probability, saves.",
+)
+id_column = click.option(
+    "--id-column",
+    metavar="NAME",
+    help="The column with the names of the rows. [default: the first, if it holds text or is called id]",
+)
+label_column = click.option(
+    "--label-column", metavar="NAME", help="Of long tables, the column with the names of the labels. [default: label]"
+)
+value_column = click.option(
+    "--value-column",
+    metavar="NAME",
+    help="Of long tables, the column with the numbers. [default: probability, or else answer or relevant]",
+)
+labels = click.option(
+    "--labels",
+    type=read_names,
+    metavar="A,B,…|@FILE",
+    help="The labels to take, in this order; @FILE has one on each line. [default: all]",
+)
+form = click.option(
+    "--form",
+    type=click.Choice(["wide", "long"]),
+    help="A column for each label, or a row for each stored probability. [default: long if there are three columns, "
+    "two of them called label and probability, or if --label-column or --value-column is given]",
+)
+format_ = click.option(
+    "--format",
+    metavar="KIND",
+    help="The kind of input, where its name or its first bytes do not tell: csv, parquet, arrow, arrows, npy, npz.",
+)
+
+
+READING = ("form", "id_column", "label_column", "value_column", "labels", "format")
+
+
+def reading(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say how inputs are to be read: the command is called with all of them in a dict, `reading`."""
+
+    @wraps(command)
+    def with_reading(*args: Any, **given: Any) -> None:
+        command(*args, reading={name: given.pop(name) for name in READING}, **given)
+
+    return id_column(labels(form(label_column(value_column(format_(with_reading))))))

@@ -1,0 +1,84 @@
+"""Brute force: every partial prediction of a few labels, scored against every truth.
+
+Slow and obviously right. Every loss and penalty is tested against it; for a few labels it is an answer too.
+"""
+
+from dataclasses import replace
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstain._core.kernels.choice import SLACK
+from abstain._core.losses import Loss, LossLike, as_loss
+from abstain._core.penalties import PenaltyLike, as_penalty
+from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking
+from abstain._core.probabilities import Block, Probabilities
+from abstain._utils.errors import InvalidProbabilities
+
+MOST_LABELS = 8
+
+
+def decide(
+    probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike = 0.1
+) -> PartialPrediction | PartialRanking:
+    """As `abstain.decide`, for at most eight labels, by trying everything.
+
+    Examples
+    --------
+    >>> from abstain._core import exhaustive
+    >>> exhaustive.decide([0.9, 0.8, 0.7, 0.3], "rank", 0.03).positions
+    array([[ 0, -1, -1,  1]], dtype=int32)
+    """
+    table, chosen = Probabilities(probabilities), as_loss(loss)
+    m = table.n_labels
+    if table.is_sparse or m > MOST_LABELS:
+        got = f"a sparse matrix of {m}" if table.is_sparse else m
+        raise InvalidProbabilities(
+            f"probabilities: brute force takes dense tables of ≤ {MOST_LABELS} labels, got {got}"
+        )
+    table.check()
+    chosen.check(m)
+    p = np.clip(np.asarray(table.matrix, dtype=np.float64), 0.0, 1.0)
+    kind = PartialRanking if chosen.gives_rankings else PartialPrediction
+    codes = partial_rankings(m) if chosen.gives_rankings else partial_predictions(m)
+    abstained = codes == ABSTAIN
+    n_open, bound = abstained.sum(axis=1), as_penalty(penalty).bind(m)
+    counts, tie = bound.counted(chosen.unit)
+    losses = expected_losses(p, chosen, codes)
+    totals = losses + replace(bound, counts=counts).charge(n_open, abstained)
+    least = totals.min(axis=1, keepdims=True)
+    best = np.argmax(totals <= least + max(tie, SLACK) * (chosen.unit + np.abs(least)), axis=1)
+    expected = losses[np.arange(len(p)), best] + bound.charge(n_open, abstained)[best]
+    return kind.trusted(codes[best], table.axes, expected)
+
+
+def expected_losses(p: NDArray[np.float64], loss: Loss, codes: NDArray[Any]) -> NDArray[np.float64]:
+    """E[ℓ] of each instance and each row of codes, as the plain sum over all 2^m truths."""
+    m = p.shape[1]
+    truths = np.array(list(product((0, 1), repeat=m)), dtype=bool)
+    block = Block(slice(0, len(codes)), codes.shape, codes)
+    losses = np.stack([loss.realized(block, np.broadcast_to(y, codes.shape), codes) for y in truths])
+    chances = np.stack([np.where(y, p, 1.0 - p).prod(axis=1) for y in truths], axis=1)
+    expected: NDArray[np.float64] = chances @ losses
+    return expected
+
+
+def partial_predictions(n_labels: int) -> NDArray[np.int8]:
+    """All 3^m of them, those with fewer abstentions first, 0 before 1."""
+    codes = np.array(list(product((0, 1, ABSTAIN), repeat=n_labels)), dtype=np.int8)
+    return codes[np.argsort((codes == ABSTAIN).sum(axis=1), kind="stable")]
+
+
+def partial_rankings(n_labels: int) -> NDArray[np.int32]:
+    """All rankings of some of the labels, never of one alone among several; those that leave out fewer first."""
+    found = []
+    for n_ranked in range(n_labels, -1, -1):
+        if n_ranked == 1 < n_labels:
+            continue
+        for order in permutations(range(n_labels), n_ranked):
+            positions = np.full(n_labels, ABSTAIN, np.int32)
+            positions[list(order)] = np.arange(n_ranked)
+            found.append(positions)
+    return np.array(found)

@@ -1,0 +1,51 @@
+"""The best number of abstentions, once the risk profile is known; and what counts as a tie.
+
+Rounding and quadrature leave errors of about 1e-13 in what a decision is expected to cost, so predictions that are
+equally good come out a little apart. `TIE` says how far apart is still equal, and of equals the one with fewest
+abstentions is taken. Everything that decides uses one of two forms:
+
+* Where each abstention costs the same, c, it counts as `tipped(c)`: it must save more than that. So the decision at c
+  is the optimum for a cost that is a hair higher, where nothing ties. Each instance has its *break costs*, from which
+  on it abstains on fewer labels; at c, all that are ≤ tipped(c) are passed. Break costs of different instances are one
+  if a decision cannot tell them apart: b ≤ b' ≤ tipped(b).
+* For any other penalty, totals of at most least + TIE · (unit + |least|) are equal.
+
+The unit is 1 for losses that are 1 − a measure, whose errors are absolute, and 0 for sums, whose errors are relative.
+"""
+
+import numpy as np
+
+from abstain._utils.compilation import kernel
+
+TIE = 1e-12
+"""What differs by less is equal: then answer, do not abstain."""
+
+SLACK = TIE / 8
+"""How far off a value may be: of predictions with as many abstentions, one is better only by more than this."""
+
+
+@kernel
+def tipped(cost, unit):
+    """The cost at which an abstention is counted, so that ties are answered: cost + TIE · (unit + cost)."""
+    return cost + TIE * (unit + cost)
+
+
+@kernel(fastmath={"nnan", "nsz", "reassoc"})
+def choose(values, penalty, counted, tie, unit, n_abstained, expected):
+    """For each row, the smallest a whose values[a] + counted[a] is least up to `tie`; it costs values[a] + penalty[a].
+
+    Invariants: values is (n, m + 1), penalty and counted (m + 1,), both 0 at a = 0; values may hold +inf where a is not
+    allowed, never throughout a row. counted and tie are as `BoundPenalty.counted` gives them.
+    """
+    n, width = values.shape
+    totals = np.empty(width)
+    for i in range(n):
+        least = np.inf
+        for a in range(width):
+            totals[a] = values[i, a] + counted[a]
+            least = min(least, totals[a])
+        a = 0
+        while totals[a] > least + tie * (unit + abs(least)):
+            a += 1
+        n_abstained[i] = a
+        expected[i] = values[i, a] + penalty[a]

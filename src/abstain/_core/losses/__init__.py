@@ -1,0 +1,48 @@
+"""The losses, and their names."""
+
+from typing import TypeAlias
+
+from abstain._core.losses.base import Loss
+from abstain._core.losses.hamming import DecomposableLoss, Hamming
+from abstain._core.losses.overlap import FMeasure, Jaccard
+from abstain._core.losses.rank import Rank
+from abstain._core.losses.subset import SubsetZeroOne
+from abstain._utils.errors import InvalidLoss
+
+__all__ = [
+    "LOSSES",
+    "DecomposableLoss",
+    "FMeasure",
+    "Hamming",
+    "Jaccard",
+    "Loss",
+    "LossLike",
+    "Rank",
+    "SubsetZeroOne",
+    "as_loss",
+]
+
+LossLike: TypeAlias = str | Loss
+
+LOSSES: dict[str, type[Loss]] = {
+    "f1": FMeasure,
+    "hamming": Hamming,
+    "jaccard": Jaccard,
+    "rank": Rank,
+    "subset": SubsetZeroOne,
+}
+
+
+def as_loss(loss: LossLike) -> Loss:
+    """The loss that the user means, by name or as it is."""
+    if isinstance(loss, Loss):
+        if loss.is_decomposable != isinstance(loss, DecomposableLoss):
+            raise InvalidLoss(
+                f"{type(loss).__name__}.is_decomposable is {loss.is_decomposable}; a loss that is a sum over labels is "
+                "a subclass of abstain.DecomposableLoss that defines error_costs, and no other loss is one"
+            )
+        return loss
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]()
+    accepted = ", ".join(repr(name) for name in LOSSES)
+    raise InvalidLoss(f"loss is {loss!r}; expected one of {accepted}, or a loss such as abstain.Hamming()")

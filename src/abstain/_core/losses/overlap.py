@@ -1,0 +1,186 @@
+"""F-measure and Jaccard index: how much the labels answered 1 overlap with the relevant ones."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstain._core.kernels import overlap
+from abstain._core.kernels.quadrature import longest_reach, reciprocal_rule
+from abstain._core.losses.base import BlockProfile, Codes, Counts, Floats, Loss, read_parameter, start_at
+from abstain._core.penalties import BoundPenalty
+from abstain._core.probabilities import Block
+from abstain._utils.errors import InvalidLoss
+
+
+class OverlapLoss(Loss):
+    """1 minus the measure of the answered labels: 1 on the most likely ones, 0 on the least likely."""
+
+    entries_per_block = 1 << 14
+    takes_sparse = True
+
+    def __init__(self, zero_division: float = 1.0) -> None:
+        self.zero_division = read_parameter(zero_division, "zero_division", self, "0 or 1", lambda x: x in (0, 1))
+        self.zeros_are_safe = self.zero_division == 1
+
+    @abstractmethod
+    def rule(self, n_labels: int) -> overlap.OverlapRule:
+        """How labels enter the expected measure of up to so many labels."""
+
+    @abstractmethod
+    def size(self, hits: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
+        """What the hits are divided by."""
+
+    def profile(self, block: Block, p: Floats, out: BlockProfile) -> None:
+        _sort_decreasing(p, out.guide)
+        overlap.profile_of_overlap(out.guide, self.zero_division, self.rule(p.shape[1]), out.values, out.start)
+
+    def attain(
+        self, block: Block, p: Floats, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
+    ) -> None:
+        overlap.answer_around_gap(p, profile.guide, start_at(profile, n_abstained), n_abstained, codes)
+
+    def decide(self, block: Block, p: Floats, penalty: BoundPenalty, codes: Codes, expected: Floats) -> None:
+        self._decide_all(p, [penalty], codes, expected)
+
+    def decide_and_count(
+        self, block: Block, p: Floats, penalty: BoundPenalty, other: BoundPenalty, codes: Codes, expected: Floats
+    ) -> NDArray[np.intp]:
+        return self._decide_all(p, [penalty, other], codes, expected)
+
+    def _decide_all(
+        self, p: Floats, penalties: Sequence[BoundPenalty], codes: Codes, expected: Floats
+    ) -> NDArray[np.intp]:
+        """The answers for the first penalty; how many labels the last one leaves open."""
+        ranked = np.empty_like(p)
+        _sort_decreasing(p, ranked)
+        shape = len(penalties), len(p)
+        start, n_abstained, losses = np.empty(shape, np.int32), np.empty(shape, np.intp), np.empty(shape)
+        counted, ties = zip(*(penalty.counted(self.unit) for penalty in penalties), strict=True)
+        concave = np.array([penalty.is_concave for penalty in penalties])
+        rule = self.rule(p.shape[1])
+        overlap.decide_overlap(
+            ranked, np.array(counted), np.array(ties), concave, self.zero_division, rule, start, n_abstained, losses
+        )
+        expected[:] = losses[0] + penalties[0].counts[n_abstained[0]]
+        overlap.answer_around_gap(p, ranked, start[0], n_abstained[0], codes)
+        return n_abstained[-1]
+
+    def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
+        predicted, answered = codes == 1, codes >= 0
+        hits, extra = (truth & predicted).sum(axis=1), (~truth & predicted).sum(axis=1)
+        return self.of_counts(hits, extra, (truth & (codes == 0)).sum(axis=1), answered.sum(axis=1))
+
+    def highest_cost(self, n_labels: int) -> float:
+        return 1.0
+
+    def of_counts(self, hits: Counts, extra: Counts, missed: Counts, answered: Counts) -> Floats:
+        value = hits / np.where(hits > 0, self.size(hits, hits + extra, hits + missed), 1.0)
+        value = np.where(hits + extra + missed > 0, value, self.zero_division)
+        return np.where(answered > 0, 1.0 - value, 0.0)
+
+    def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
+        value = np.empty(len(p))
+        overlap.expected_overlap(p, codes, self.zero_division, self.rule(p.shape[1]), value)
+        return 1.0 - value
+
+    def savings(self, block: Block, p: Floats, codes: Codes, rows: Counts, columns: Counts) -> Floats:
+        saved = np.empty(len(rows))
+        overlap.savings_of_overlap(p, codes, rows, columns, self.zero_division, self.rule(p.shape[1]), saved)
+        return saved
+
+
+class FMeasure(OverlapLoss):
+    """ℓ = 1 − F_β,  F_β = (1 + β²) · hits / (predicted + β² · relevant), counted among the answered labels.
+
+    `hits` are the labels answered 1 that are relevant. β = 1 is the harmonic mean of precision and recall; a large β is
+    recall, a small one precision.
+
+    Parameters
+    ----------
+    beta : float > 0, default=1.0
+        How many times as important recall is as precision.
+    zero_division : {0, 1}, default=1.0
+        The value of F where nothing is predicted and nothing is relevant (0/0). Without any answer, the loss is 0.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> abstain.decide([0.95, 0.9, 0.5, 0.1, 0.02], abstain.FMeasure(), penalty=0.05).labels
+    array([[ 1,  1, -1,  0,  0]], dtype=int8)
+    """
+
+    def __init__(self, beta: float = 1.0, zero_division: float = 1.0) -> None:
+        super().__init__(zero_division)
+        self.beta = read_parameter(beta, "beta", self, "a finite number > 0", lambda x: 0 < x < np.inf)
+
+    def __repr__(self) -> str:
+        return f"FMeasure(beta={self.beta:g}, zero_division={self.zero_division:g})"
+
+    def rule(self, n_labels: int) -> overlap.OverlapRule:
+        return _f_rule(self.beta, n_labels)
+
+    def size(self, hits: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
+        precision_share, recall_share = _shares(self.beta)
+        return precision_share * predicted + recall_share * relevant
+
+
+class Jaccard(OverlapLoss):
+    """ℓ = 1 − J,  J = hits / (predicted or relevant), counted among the answered labels.
+
+    Parameters
+    ----------
+    zero_division : {0, 1}, default=1.0
+        The value of J where nothing is predicted and nothing is relevant (0/0). Without any answer, the loss is 0.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> abstain.decide([0.9, 0.6, 0.4, 0.1], abstain.Jaccard(), penalty=0.1).labels
+    array([[ 1, -1, -1,  0]], dtype=int8)
+    """
+
+    def __repr__(self) -> str:
+        return f"Jaccard(zero_division={self.zero_division:g})"
+
+    def rule(self, n_labels: int) -> overlap.OverlapRule:
+        return _jaccard_rule(n_labels)
+
+    def size(self, hits: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
+        return predicted + relevant - hits
+
+
+def _shares(beta: float) -> tuple[float, float]:
+    """1 / (1 + β²) and β² / (1 + β²): the weights of precision and recall, exact for any β."""
+    return 1.0 / (1.0 + beta * beta), 1.0 / (1.0 + (1.0 / beta) * (1.0 / beta))
+
+
+@cache
+def _f_rule(beta: float, n_labels: int) -> overlap.OverlapRule:
+    """F = hits / x with x = (predicted + β²·relevant) / (1 + β²), between 1 and n_labels wherever there is a hit."""
+    exponents, weights = _rule_for(n_labels)
+    precision_share, recall_share = _shares(beta)
+    fade = -np.expm1(-exponents * recall_share)
+    return overlap.OverlapRule(weights, np.exp(-exponents * precision_share), np.exp(-exponents), fade, fade)
+
+
+@cache
+def _jaccard_rule(n_labels: int) -> overlap.OverlapRule:
+    """J = hits / x with x = predicted + relevant among those answered 0, between 1 and n_labels."""
+    exponents, weights = _rule_for(n_labels)
+    step = np.exp(-exponents)
+    return overlap.OverlapRule(weights, step, step, np.zeros_like(step), -np.expm1(-exponents))
+
+
+def _rule_for(n_labels: int) -> tuple[Floats, Floats]:
+    if n_labels > longest_reach():
+        raise InvalidLoss(f"F-measure and Jaccard: {n_labels} labels in a row; at most {longest_reach()} are supported")
+    return reciprocal_rule(n_labels)
+
+
+def _sort_decreasing(p: Floats, out: Floats) -> None:
+    np.negative(p, out=out)
+    out.sort(axis=1)
+    np.negative(out, out=out)

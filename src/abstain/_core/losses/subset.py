@@ -1,0 +1,56 @@
+"""Subset 0/1 loss: one wrong answer spoils them all."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstain._core.kernels import labelwise
+from abstain._core.losses.base import Codes, Counts, Floats
+from abstain._core.losses.labelwise import CertaintyLoss
+from abstain._core.probabilities import Block
+
+
+class SubsetZeroOne(CertaintyLoss):
+    """ℓ = 1 if any answered label is wrong, else 0.
+
+    The risk of answering D is 1 − Π_{i∈D} max(p_i, 1 − p_i), least for the most certain labels.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> abstain.decide([0.95, 0.6, 0.2], abstain.SubsetZeroOne(), penalty=0.25).labels
+    array([[ 1, -1,  0]], dtype=int8)
+    """
+
+    takes_sparse = True
+
+    def __repr__(self) -> str:
+        return "SubsetZeroOne()"
+
+    def costs(self, block: Block) -> tuple[Floats, Floats]:
+        ones = np.ones((1, block.shape[1]))
+        return ones, ones
+
+    def accumulate(self, sorted_scores: Floats, values: Floats) -> None:
+        labelwise.profile_of_product(sorted_scores, values)
+
+    def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
+        return np.where(truth, codes == 0, codes == 1).any(axis=1).astype(np.float64)
+
+    def highest_cost(self, n_labels: int) -> float:
+        return 0.5  # one more answer is wrong with a chance of ½ at most
+
+    def of_counts(self, hits: Counts, extra: Counts, missed: Counts, answered: Counts) -> Floats:
+        return (extra + missed > 0).astype(np.float64)
+
+    def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
+        return 1.0 - _all_right(p, codes)
+
+    def savings(self, block: Block, p: Floats, codes: Codes, rows: Counts, columns: Counts) -> Floats:
+        chance = p[rows, columns]
+        return _all_right(p, codes)[rows] * np.minimum(chance, 1.0 - chance)
+
+
+def _all_right(p: Floats, codes: Codes) -> Floats:
+    """The chance that no answer of a row is wrong."""
+    right: Floats = np.where(codes == 1, p, np.where(codes == 0, 1.0 - p, 1.0)).prod(axis=1)
+    return right

@@ -1,0 +1,366 @@
+"""Partial predictions and partial rankings: what is answered, what is left to a human.
+
+The only place that knows how an abstention is written: −1 in arrays, ``<NA>`` in frames, ``?`` on screen.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from abstain._core.kernels import packing
+from abstain._core.kernels.tally import count_open
+from abstain._core.review_answers import read_answers
+from abstain._core.tables import Axes, Matrix, Table, csr_in_order, dense, read_matrix, require_room
+from abstain._utils.errors import InvalidLabels, quoted
+from abstain._utils.extras import optional
+from abstain._utils.frames import make_frame
+from abstain._utils.html import Marked, table
+
+ABSTAIN = -1
+"""The code for "abstained" in arrays."""
+
+SHOWN_ROWS, SHOWN_LABELS, SHOWN_NAMES = 8, 12, 4
+CHECKED_ROWS = 10_000
+
+
+class _Partial(ABC):
+    """What partial predictions and partial rankings have in common: codes per instance and label, −1 = abstained."""
+
+    noun: ClassVar[str]
+    code_type: ClassVar[type[np.signedinteger[Any]]]
+
+    def __init__(self, codes: Any, expected_loss: Any = None, label_names: Sequence[Hashable] | None = None) -> None:
+        matrix, axes = read_matrix(codes, self.noun, InvalidLabels)
+        if axes.gaps and not sparse.issparse(matrix):  # what is missing in a frame is left open
+            matrix = np.where(np.isnan(matrix), ABSTAIN, matrix)
+        if label_names is not None:
+            axes = Axes(tuple(axes.names(matrix.shape[1], label_names)), axes.index, axes.library)
+        self._check(matrix, axes)
+        expected = None if expected_loss is None else np.asarray(expected_loss, dtype=np.float64)
+        if expected is not None and expected.shape != matrix.shape[:1]:
+            raise InvalidLabels(f"expected_loss has shape {expected.shape}; there are {matrix.shape[0]} instances")
+        self._set(matrix.astype(self.code_type), axes, expected)
+
+    @classmethod
+    def trusted(cls, codes: Matrix, axes: Axes, expected_loss: NDArray[np.float64] | None) -> Self:
+        """Without a check or a copy, for codes that this package has made."""
+        self = cls.__new__(cls)
+        self._set(codes, axes, expected_loss)
+        return self
+
+    def _set(self, codes: Matrix, axes: Axes, expected_loss: NDArray[np.float64] | None) -> None:
+        self.codes = codes
+        self.axes = axes
+        self.expected_loss = expected_loss
+        """The expected generalised loss of each instance, penalty included; None if the answers came from elsewhere."""
+
+    @abstractmethod
+    def _check(self, matrix: Matrix, axes: Axes) -> None:
+        """Raise `InvalidLabels` if there is anything but codes."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of instances and of labels."""
+        n, m = self.codes.shape
+        return n, m
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def label_names(self) -> tuple[Hashable, ...] | None:
+        """What the labels are called, if that is known."""
+        return self.axes.label_names
+
+    @property
+    def abstained(self) -> Any:
+        """Which labels are left open: a boolean n × m array, sparse if the probabilities were."""
+        if sparse.issparse(self.codes):
+            left_open = self.codes.data == ABSTAIN
+            indices, indptr = self.codes.indices[left_open], np.concatenate([[0], np.cumsum(self.n_abstained)])
+            return csr_in_order(np.ones(len(indices), np.bool_), indices, indptr, self.shape)
+        return self.codes == ABSTAIN
+
+    @property
+    def n_abstained(self) -> NDArray[np.intp]:
+        """How many labels are left open, per instance."""
+        counts = np.empty(len(self), np.intp)
+        if sparse.issparse(self.codes):
+            packing.count_open(self.codes.indptr, self.codes.data, counts)
+        else:
+            count_open(self.codes, counts)
+        return counts
+
+    def to_frame(self, label_names: Sequence[Hashable] | None = None) -> Any:
+        """A data frame with a column per label, ``<NA>`` (in other libraries than pandas: null) where abstained.
+
+        It is of the library that the probabilities came in, pandas by default, and keeps their index and names.
+        """
+        names = self.axes.names(self.shape[1], label_names)
+        codes = self._corner(*self.shape)
+        library = self.axes.library
+        if library != "pandas":
+            texts = [str(name) for name in names]
+            if len(set(texts)) < len(texts):
+                raise InvalidLabels(f"label_names: {library} needs a different name for each label")
+            return make_frame(dict(zip(texts, codes.T, strict=True)), library, null=ABSTAIN)
+        pd = optional("pandas", "to_frame needs pandas")
+        integer = f"Int{8 * codes.dtype.itemsize}"
+        frame = pd.DataFrame(codes, index=self.axes.index).astype(integer)
+        frame[codes == ABSTAIN] = pd.NA
+        frame.columns = pd.Index(names)
+        return frame
+
+    def _corner(self, n_rows: int, n_labels: int) -> NDArray[Any]:
+        """The codes of the first instances and labels, as a dense array."""
+        return dense(self.codes[:n_rows, :n_labels], f"the {self.noun}")
+
+    def _summary(self) -> str:
+        n, m = self.shape
+        rate = self.n_abstained.sum() / max(1, n * m)
+        expected = "" if self.expected_loss is None or n == 0 else f", expected loss {self.expected_loss.mean():.4g}"
+        size = f"{n} instance{'' if n == 1 else 's'} × {m} label{'' if m == 1 else 's'}"
+        return f"{type(self).__name__} of {size}: {rate:.1%} abstained{expected}"
+
+    def _preview(self) -> tuple[list[str], list[list[str]], list[str]]:
+        """Row names, cells and column names of what is shown: the codes, or the names of labels if there are many."""
+        n, m = self.shape
+        if m > SHOWN_LABELS:
+            names = list(self._lists(0)) if n else []
+            cells = [
+                [self._some_names(labels) for labels in self._lists(i).values()] for i in range(min(n, SHOWN_ROWS))
+            ]
+        else:
+            names = [str(name) for name in self.axes.names(m)]
+            cells = [["?" if code == ABSTAIN else str(code) for code in row] for row in self._corner(SHOWN_ROWS, m)]
+        rows = [str(i if self.axes.index is None else self.axes.index[i]) for i in range(len(cells))]
+        if n > SHOWN_ROWS:
+            rows.append("…")
+            cells.append(["…"] * len(names))
+        return rows, cells, names
+
+    @abstractmethod
+    def _lists(self, i: int) -> dict[str, NDArray[np.intp]]:
+        """What is worth knowing of an instance with many labels: which of them are answered, and which abstained."""
+
+    def _some_names(self, labels: NDArray[np.intp]) -> str:
+        names = self.axes.label_names
+        shown = ", ".join(_short(str(j if names is None else names[j])) for j in labels[:SHOWN_NAMES])
+        more = len(labels) - SHOWN_NAMES
+        return f"{shown} + {more} more" if more > 0 else shown or "–"
+
+    def _stored(self, i: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+        """Labels and codes of one instance: all of them, or those that are stored."""
+        if not sparse.issparse(self.codes):
+            return np.arange(self.shape[1]), self.codes[i]
+        stored = slice(self.codes.indptr[i], self.codes.indptr[i + 1])
+        return self.codes.indices[stored].astype(np.intp), self.codes.data[stored]
+
+    def __repr__(self) -> str:
+        rows, cells, names = self._preview()
+        margin = max((len(row) for row in rows), default=0)
+        widths = [max(len(text) for text in column) for column in zip(names, *cells, strict=True)]
+        justify = str.ljust if self.shape[1] > SHOWN_LABELS else str.rjust
+        lines = [self._summary()]
+        for row, line in zip(["", *rows], [names, *cells], strict=True):
+            cell = (justify(text, width) for text, width in zip(line, widths, strict=True))
+            lines.append("  ".join([row.rjust(margin), *cell]).rstrip())
+        return "\n".join(lines) if rows else self._summary()
+
+    def _repr_html_(self) -> str:
+        rows, cells, names = self._preview()
+        marked = [[Marked("?", "abstained") if text == "?" else text for text in line] for line in cells]
+        return table(self._summary(), ["", *names], [[row, *line] for row, line in zip(rows, marked, strict=True)])
+
+
+class PartialPrediction(_Partial):
+    """Answers of 1 and 0 where the loss is best served, −1 elsewhere.
+
+    `decide` returns one; it can also be made from any array of 1, 0 and −1, to be scored.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> prediction = abstain.decide([[0.95, 0.6, 0.2], [0.1, 0.5, 0.9]], penalty=0.25)
+    >>> prediction
+    PartialPrediction of 2 instances × 3 labels: 33.3% abstained, expected loss 0.475
+       0  1  2
+    0  1  ?  0
+    1  0  ?  1
+    >>> prediction.n_abstained
+    array([1, 1])
+    >>> answers = [{"id": 1, "label": 1, "answer": 0}, {"id": 0, "label": 1, "answer": 1}]
+    >>> prediction.fill(answers).labels  # a human has answered the two open labels
+    array([[1, 1, 0],
+           [0, 0, 1]], dtype=int8)
+    """
+
+    noun = "labels"
+    code_type = np.int8
+
+    @property
+    def labels(self) -> Any:
+        """int8, n × m: 1, 0 or −1 = abstained. CSR if the probabilities were sparse; what it does not store is 0."""
+        return self.codes
+
+    def fill(self, answers: Any) -> "PartialPrediction":
+        """The prediction with the answers that humans have given to abstained labels.
+
+        Parameters
+        ----------
+        answers : n × m table, records, or ReviewQueue
+            A table of the shape (and with the names) of the prediction: 0 or 1 where a label is abstained; the other
+            cells may hold anything. Or records with ``id`` (the name of the row, or its number), ``label`` and
+            ``answer``, in any order: a data frame, a list of dicts or a dict of columns. Or a review queue with its
+            answers, `ReviewQueue.with_answers`. What is missing (NaN, −1, None, or not listed) stays abstained. A flat
+            list is taken for a single instance only: it does not say which label each answer is for.
+
+        Returns
+        -------
+        PartialPrediction
+            With the same names, complete where everything is answered. It has no expected loss.
+
+        Examples
+        --------
+        >>> import abstain
+        >>> prediction = abstain.PartialPrediction([[1, -1, 0], [-1, 0, -1]], label_names=["sky", "sea", "sand"])
+        >>> prediction.fill([{"id": 1, "label": "sky", "answer": 0}, {"id": 0, "label": "sea", "answer": 1}])
+        PartialPrediction of 2 instances × 3 labels: 16.7% abstained
+           sky  sea  sand
+        0    1    1     0
+        1    0    0     ?
+        """
+        if isinstance(answers, PartialPrediction):
+            answers = Table(answers.codes, answers.axes.label_names, answers.axes.index)
+        found = read_answers(answers, self.axes, self.abstained)
+        codes = self.codes.copy()
+        if sparse.issparse(codes):
+            n, m = self.shape
+            stored = np.repeat(np.arange(n), np.diff(codes.indptr)) * m + codes.indices
+            codes.data[np.searchsorted(stored, found.row * m + found.label)] = found.answer
+            codes.eliminate_zeros()
+        else:
+            codes[found.row, found.label] = found.answer
+        return PartialPrediction.trusted(codes, self.axes, None)
+
+    def _lists(self, i: int) -> dict[str, NDArray[np.intp]]:
+        labels, codes = self._stored(i)
+        return {"yes": labels[codes == 1], "ask": labels[codes == ABSTAIN]}
+
+    def _check(self, matrix: Matrix, axes: Axes) -> None:
+        require_codes(matrix, axes, (ABSTAIN, 0, 1), self.noun, "a label is 1, 0 or −1 (abstained)")
+
+
+class PartialRanking(_Partial):
+    """The labels worth ranking, best first, and those left out.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> ranking = abstain.decide([0.9, 0.3, 0.7, 0.8], "rank", penalty=0.2)
+    >>> ranking.positions
+    array([[ 0,  2, -1,  1]], dtype=int32)
+    >>> ranking.order(0)
+    array([0, 3, 1])
+    """
+
+    noun = "positions"
+    code_type = np.int32
+
+    @property
+    def positions(self) -> Any:
+        """int32, n × m: 0 = first, −1 = not ranked.
+
+        CSR if the probabilities were sparse: it stores what they stored, and the labels that it does not store are
+        ranked behind, by label.
+        """
+        return self.codes
+
+    def order(self, i: int) -> NDArray[np.intp]:
+        """The ranked labels of instance i, best first (of a sparse ranking, those stored)."""
+        i = range(len(self))[i]
+        labels, positions = self._stored(i)
+        ranked = positions != ABSTAIN
+        best_first: NDArray[np.intp] = labels[ranked][np.argsort(positions[ranked])]
+        return best_first
+
+    def fill(self, answers: Any) -> "PartialRanking":
+        """The ranking once humans have said which of the abstained labels are relevant.
+
+        Those that are come first, those that are not come last, by label; what is not answered stays unranked.
+
+        Parameters
+        ----------
+        answers : n × m table, records, or ReviewQueue
+            As for `PartialPrediction.fill`: 1 for a relevant label, 0 for one that is not.
+
+        Returns
+        -------
+        PartialRanking
+            With the same names, complete where everything is answered. It has no expected loss.
+
+        Examples
+        --------
+        >>> import abstain
+        >>> ranking = abstain.PartialRanking([[1, -1, 0, -1]])
+        >>> ranking.fill([{"id": 0, "label": 3, "answer": 1}]).positions
+        array([[ 2, -1,  1,  0]], dtype=int32)
+        """
+        found = read_answers(answers, self.axes, self.abstained)
+        m = self.shape[1]
+        key = self._corner(*self.shape).astype(np.int64)
+        key[key == ABSTAIN] = m + 1
+        key[found.row, found.label] = np.where(found.answer == 1, ABSTAIN, m)
+        positions = np.argsort(np.argsort(key, axis=1, kind="stable"), axis=1).astype(np.int32)
+        positions[key == m + 1] = ABSTAIN
+        return PartialRanking.trusted(positions, self.axes, None)
+
+    def _lists(self, i: int) -> dict[str, NDArray[np.intp]]:
+        labels, codes = self._stored(i)
+        return {"ranked first": self.order(i), "not ranked": labels[codes == ABSTAIN]}
+
+    def _check(self, matrix: Matrix, axes: Axes) -> None:
+        if sparse.issparse(matrix):
+            raise InvalidLabels("positions: give a dense table; only `decide` makes sparse rankings")
+        m = matrix.shape[1]
+        n_ranked = np.count_nonzero(matrix != ABSTAIN, axis=1)[:, np.newaxis]
+        wanted = np.where(np.arange(m) < n_ranked, np.arange(m), m)
+        wrong = (np.sort(np.where(matrix == ABSTAIN, m, matrix), axis=1) != wanted).any(axis=1)
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            found = quoted(matrix[i].tolist())
+            raise InvalidLabels(
+                f"positions: {axes.row(i)} is {found}; expected 0, 1, 2 … once each, and −1 for the others"
+            )
+
+    def _corner(self, n_rows: int, n_labels: int) -> NDArray[Any]:
+        if not sparse.issparse(self.codes):
+            return super()._corner(n_rows, n_labels)
+        some = self.codes[:n_rows]
+        n, m = some.shape[0], min(n_labels, some.shape[1])
+        require_room((n, m), np.dtype(self.code_type), f"the {self.noun}")
+        corner = np.empty((n, m), self.code_type)
+        everywhere = np.arange(n + 1) * m, np.tile(np.arange(m), n)
+        packing.lift_positions(*everywhere, some.indptr, some.indices, some.data, corner.reshape(-1))
+        return corner
+
+
+def _short(name: str, most: int = 24) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def require_codes(matrix: Matrix, axes: Axes, codes: tuple[int, ...], what: str, accepted: str) -> None:
+    """Raise `InvalidLabels`, naming the first entry, if a table holds anything else."""
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    for first in range(0, len(values), CHECKED_ROWS):
+        bad = ~np.isin(values[first : first + CHECKED_ROWS], codes)
+        if bad.any():
+            at, *column = (int(k) for k in np.argwhere(bad)[0])
+            i, value = first + at, values[(first + at, *column)]
+            if not column:
+                i, column = int(np.searchsorted(matrix.indptr, i, side="right")) - 1, [int(matrix.indices[i])]
+            raise InvalidLabels(f"{what}: {axes.row(i)}, {axes.label(column[0])} is {value}; {accepted}")

@@ -1,0 +1,213 @@
+"""The paper's desirable properties, as checks that return a verdict with a witness."""
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstain._core.kernels.choice import TIE
+from abstain._core.losses import DecomposableLoss, Loss, LossLike, as_loss
+from abstain._core.losses.base import Counts, Floats
+from abstain._core.penalties import BoundPenalty, PenaltyLike, as_penalty
+from abstain._core.prediction import ABSTAIN, PartialPrediction
+from abstain._core.probabilities import Block, Probabilities
+from abstain._core.truth import Partial, aligned_blocks, require_same_table
+from abstain._utils.errors import InvalidLoss
+
+MOST_LABELS = 100  # all counts of four roles are tried
+MOST_TRIED = 7  # every truth with every answer: 6^m of them
+ROLES = ((1, 1), (0, 0), (0, 1), (1, 0))
+"""Truth and answer of a label: a hit, rightly 0, extra, missed."""
+
+Labels = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a property holds; if not, a witness: what violates it. Usable as a truth value."""
+
+    holds: bool
+    witness: Any = None
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+
+@dataclass(frozen=True)
+class Step:
+    """Two answers to one truth; `after` is better on one label (wrong → abstained → right), and yet dearer."""
+
+    truth: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    loss_before: float
+    loss_after: float
+
+
+@dataclass(frozen=True)
+class Inversion:
+    """An instance that answers a label although it is more uncertain than one it abstains on."""
+
+    row: int
+    answered_label: int
+    abstained_label: int
+    answered_uncertainty: float
+    abstained_uncertainty: float
+
+
+def is_monotone(loss: LossLike, penalty: PenaltyLike, m: int) -> Verdict:
+    """Whether right is never dearer than abstained, nor abstained than wrong, for m labels.
+
+    A generalised loss is monotone if it never grows when one label goes from wrong to abstained or from abstained to
+    right, whatever the truth and the other answers. Hamming is if and only if the penalty's steps lie between 0 and the
+    smallest cost of an error; the F-measure is not. For a loss of one's own that is neither a `DecomposableLoss` nor
+    known by counts (`Loss.of_counts`), every truth is tried with every answer: seven labels at most.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> bool(abstain.is_monotone("hamming", 0.3, m=10))
+    True
+    >>> abstain.is_monotone("f1", 0.1, m=2).witness
+    Step(truth=(0, 1), before=(1, 0), after=(-1, 0), loss_before=1.0, loss_after=1.1)
+    """
+    chosen = as_loss(loss)
+    if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1:
+        raise InvalidLoss(f"m is {m!r}; expected the number of labels, a whole number ≥ 1")
+    m = int(m)
+    chosen.check(m)
+    bound = as_penalty(penalty).bind(m)
+    chosen.accept(bound)
+    if chosen.gives_rankings:
+        raise InvalidLoss(
+            f"{chosen!r} ranks labels: none of them is right or wrong by itself, so monotonicity is not defined"
+        )
+    if isinstance(chosen, DecomposableLoss):
+        return _decomposable_is_monotone(chosen, bound, m)
+    nothing = np.zeros(1, np.int64)
+    if chosen.of_counts(nothing, nothing, nothing, nothing) is not None:
+        return _counted_is_monotone(chosen, bound, m)
+    return _any_is_monotone(chosen, bound, m)
+
+
+def is_uncertainty_aligned(prediction: Any, probabilities: Any) -> Verdict:
+    """Whether each instance abstains on its most uncertain labels, u_i = 2 · min(p_i, 1 − p_i).
+
+    Optimal predictions are for Hamming with equal costs and for subset 0/1; for the rank loss they need not be.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> p = [0.9, 0.8, 0.7, 0.3]
+    >>> bool(abstain.is_uncertainty_aligned(abstain.decide(p, "hamming", 0.15), p))
+    True
+    >>> abstain.is_uncertainty_aligned(abstain.decide(p, "rank", 0.03), p).witness.answered_label
+    3
+    """
+    partial: Partial = prediction if isinstance(prediction, Partial) else PartialPrediction(prediction)
+    table = Probabilities(probabilities)
+    require_same_table(table.axes, table.matrix, partial, "probabilities")
+    table.check()
+    for block, p, codes in aligned_blocks(table.matrix, partial, 1 << 18):
+        uncertainty = 2.0 * np.minimum(p, 1.0 - p)
+        answered = np.where(codes != ABSTAIN, uncertainty, -np.inf)
+        abstained = np.where(codes == ABSTAIN, uncertainty, np.inf)
+        inverted = np.flatnonzero(answered.max(axis=1) > abstained.min(axis=1) + TIE)
+        if len(inverted):
+            i = inverted[0]
+            row = int(np.arange(len(partial))[block.rows][i])
+            worst, least = int(answered[i].argmax()), int(abstained[i].argmin())
+            _, labels = block.places(np.array([i, i]), np.array([worst, least]))
+            found = Inversion(
+                row, int(labels[0]), int(labels[1]), float(answered[i, worst]), float(abstained[i, least])
+            )
+            return Verdict(False, found)
+    return Verdict(True)
+
+
+def _decomposable_is_monotone(loss: DecomposableLoss, penalty: BoundPenalty, m: int) -> Verdict:
+    """Each label by itself: one more abstention costs between nothing and an error."""
+    own = np.zeros(m) if penalty.label_costs is None else penalty.label_costs
+    with np.errstate(invalid="ignore"):
+        steps = np.diff(penalty.counts) if penalty.slope is None else np.full(m, penalty.slope)
+    steps = np.nan_to_num(steps, nan=0.0, posinf=np.inf)
+    false_negative, false_positive = loss.read_error_costs(m)
+    for y, cost in ((0, false_positive), (1, false_negative)):
+        for answer, n_open in ((y, int(steps.argmin())), (1 - y, int(steps.argmax()))):
+            price = steps[n_open] + own
+            rounding = 4 * np.finfo(float).eps * penalty.counts[n_open] if np.isfinite(penalty.counts[n_open]) else 0.0
+            unfair = price < -rounding if answer == y else price > cost * (1 + TIE) + rounding
+            if unfair.any():
+                i = int(np.argmax(unfair))
+                truth = np.insert(np.zeros(m - 1, int), i, y)
+                others = [ABSTAIN] * n_open + [0] * (m - 1 - n_open)
+                return Verdict(False, _step(loss, penalty, truth, np.insert(others, i, ABSTAIN), i, answer))
+    return Verdict(True)
+
+
+def _counted_is_monotone(loss: Loss, penalty: BoundPenalty, m: int) -> Verdict:
+    """Losses that depend only on how many labels play each role: all counts are tried, one more label in each role."""
+    if m > MOST_LABELS:
+        raise InvalidLoss(f"is_monotone tries all counts for {loss!r}: at most {MOST_LABELS} labels, got {m}")
+
+    def total(hits: Counts, rights: Counts, extra: Counts, missed: Counts) -> Floats:
+        answered = hits + rights + extra + missed
+        losses = loss.of_counts(hits, extra, missed, answered)
+        assert losses is not None
+        return losses + penalty.counts[m - answered]
+
+    for hits in range(m):
+        rest = np.indices((m - hits,) * 3).reshape(3, -1)
+        counts = np.insert(rest[:, rest.sum(axis=0) < m - hits], 0, hits, axis=0)
+        silent = total(*counts)
+        for role, (y, answer) in enumerate(ROLES):
+            spoken = total(*(counts + (np.arange(4) == role)[:, np.newaxis]))
+            unfair = spoken > silent + TIE if answer == y else silent > spoken + TIE
+            if unfair.any():
+                others = np.repeat(ROLES, counts[:, np.argmax(unfair)], axis=0)
+                n_open = m - 1 - len(others)
+                truth = np.array([y, *others[:, 0], *[0] * n_open])
+                answers = np.array([ABSTAIN, *others[:, 1], *[ABSTAIN] * n_open])
+                return Verdict(False, _step(loss, penalty, truth, answers, 0, answer))
+    return Verdict(True)
+
+
+def _any_is_monotone(loss: Loss, penalty: BoundPenalty, m: int) -> Verdict:
+    """Any loss: each label of every truth and every answer is once abstained and once answered."""
+    if m > MOST_TRIED:
+        raise InvalidLoss(
+            f"is_monotone tries every truth and answer for {loss!r}: at most {MOST_TRIED} labels, got {m}. If the loss "
+            "depends only on how many labels are right and wrong, define of_counts"
+        )
+    truths, answers = (np.array(list(product(values, repeat=m))) for values in ((0, 1), (0, 1, ABSTAIN)))
+    truth, codes = np.repeat(truths, len(answers), axis=0), np.tile(answers, (len(truths), 1)).astype(np.int8)
+    total = _total(loss, penalty, truth, codes)
+    place = 3 ** np.arange(m)[::-1]  # as `product` counts: the last label changes first
+    for i in range(m):
+        silent = np.flatnonzero(codes[:, i] == ABSTAIN)
+        for answer in (0, 1):
+            if_spoken, if_silent = total[silent - (2 - answer) * place[i]], total[silent]
+            is_right = truth[silent, i] == answer
+            unfair = np.flatnonzero(np.where(is_right, if_spoken > if_silent + TIE, if_silent > if_spoken + TIE))
+            if len(unfair):
+                at = silent[unfair[0]]
+                return Verdict(False, _step(loss, penalty, truth[at], codes[at], i, answer))
+    return Verdict(True)
+
+
+def _total(loss: Loss, penalty: BoundPenalty, truth: Labels, codes: Labels) -> Floats:
+    """The generalised loss of answers, given the truth."""
+    block = Block(slice(0, len(codes)), (len(codes), codes.shape[1]), codes)
+    abstained = codes == ABSTAIN
+    return loss.realized(block, truth.astype(bool), codes) + penalty.charge(abstained.sum(axis=1), abstained)
+
+
+def _step(loss: Loss, penalty: BoundPenalty, truth: Labels, silent: Labels, i: int, answer: int) -> Step:
+    """What happens between abstaining on label i and answering it: towards the better of the two."""
+    spoken = silent.copy()
+    spoken[i] = answer
+    before, after = (silent, spoken) if answer == truth[i] else (spoken, silent)
+    losses = _total(loss, penalty, np.stack([truth, truth]), np.stack([before, after]))
+    return Step(tuple(truth.tolist()), tuple(before.tolist()), tuple(after.tolist()), *losses.tolist())

@@ -1,0 +1,88 @@
+"""A prediction beside the table it is about, truth or probabilities: the same rows, the same labels."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from abstain._core.kernels import packing
+from abstain._core.prediction import PartialPrediction, PartialRanking, require_codes
+from abstain._core.probabilities import Block, Probabilities, similar_rows
+from abstain._core.tables import Axes, Matrix, read_matrix
+from abstain._utils.errors import InvalidLabels
+
+Partial: TypeAlias = PartialPrediction | PartialRanking
+
+
+def read_truth(y_true: Any, what: str = "y_true") -> tuple[Matrix, Axes]:
+    """What is relevant: a table of 0 and 1, dense or CSR, and what its rows and labels are called."""
+    truth, axes = read_matrix(y_true, what, InvalidLabels)
+    require_codes(truth, axes, (0, 1), what, "the truth is 0 or 1")
+    return truth.astype(np.int8, copy=False), axes
+
+
+def require_same_table(axes: Axes, matrix: Matrix, partial: Partial, what: str) -> None:
+    """Raise `InvalidLabels` if a table is not about the same rows and labels as a prediction."""
+    if matrix.shape != partial.shape:
+        raise InvalidLabels(f"{what} has shape {matrix.shape}; the prediction has {partial.shape}")
+    partial.axes.require_same(axes, what)
+
+
+def truth_beside(table: Probabilities, y_true: Any) -> Matrix:
+    """The truth of the same rows and labels as some probabilities, dense or CSR."""
+    truth, axes = read_truth(y_true)
+    if truth.shape != table.matrix.shape:
+        raise InvalidLabels(f"y_true has shape {truth.shape}; the probabilities have {table.matrix.shape}")
+    table.axes.require_same(axes, "y_true")
+    return truth
+
+
+def differ(truth: Matrix, labels: Matrix) -> Matrix:
+    """Where two tables differ: dense, or CSR if either is."""
+    if sparse.issparse(truth) or sparse.issparse(labels):
+        return sparse.csr_array(truth) != sparse.csr_array(labels)
+    return truth != labels
+
+
+@dataclass(frozen=True)
+class SharedBlock(Block):
+    """Rows of two sparse matrices, packed together: labels that either stores."""
+
+    labels: NDArray[np.int64]
+
+    def columns(self) -> NDArray[np.int64]:
+        """Which label each packed entry stands for."""
+        return self.labels
+
+
+def aligned_blocks(table: Matrix, partial: Partial, entries: int) -> Iterator[tuple[Block, NDArray[Any], NDArray[Any]]]:
+    """Blocks of a table and of a prediction, the same labels side by side; sparse ones are packed together."""
+    n, m = partial.shape
+    if not sparse.issparse(table) and not sparse.issparse(partial.codes):
+        height = max(1, entries // m)
+        for first in range(0, n, height):
+            block = Block(slice(first, first + height), (min(height, n - first), m), table)
+            yield block, np.ascontiguousarray(table[block.rows]), np.ascontiguousarray(partial.codes[block.rows])
+        return
+    ranked = isinstance(partial, PartialRanking)
+    left = sparse.csr_array(table.astype(np.float32) if table.dtype == np.float16 else table)
+    right = (
+        _all_stored(partial.codes) if ranked and not sparse.issparse(partial.codes) else sparse.csr_array(partial.codes)
+    )
+    lengths = np.empty(n, np.int64)
+    packing.count_together(left.indptr, left.indices, right.indptr, right.indices, lengths)
+    both = left.indptr, left.indices, left.data, right.indptr, right.indices, right.data
+    for rows, shape in similar_rows(lengths, m, entries):
+        values, codes = np.zeros(shape, left.dtype), np.full(shape, m if ranked else 0, right.dtype)
+        labels = np.zeros(shape, np.int64)
+        packing.pack_together(*both, ranked, rows, labels, values, codes)
+        yield SharedBlock(rows, shape, left, labels), values, codes
+
+
+def _all_stored(codes: NDArray[Any]) -> sparse.csr_array:
+    """Every entry stored, the zeros too."""
+    n, m = codes.shape
+    return sparse.csr_array((codes.ravel(), np.tile(np.arange(m), n), np.arange(n + 1) * m), (n, m))

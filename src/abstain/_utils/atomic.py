@@ -1,0 +1,134 @@
+"""Files that are there whole or not at all, files that are never seen, and whether a file may be written at all."""
+
+import errno
+import io
+import os
+import tempfile
+import time
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+from uuid import uuid4
+
+from abstain._utils.errors import InvalidDataset, TemporaryFileFailed
+
+FORGOTTEN = 3600.0  # seconds after which a draft belongs to nobody
+
+
+@contextmanager
+def replacing(file: Path) -> Iterator[IO[bytes]]:
+    """A new file beside the old one, which takes its place only if all went well and is on the disk."""
+    place = Path(os.path.realpath(file))  # a link stays one
+    remove_forgotten(place.parent)
+    draft = place.with_name(f".{place.name}.{uuid4().hex}.part")
+    try:
+        with draft.open("xb") as target:
+            yield target
+            target.flush()
+            os.fsync(target.fileno())
+        draft.replace(place)
+    except OSError as reason:
+        if reason.errno is not None and reason.filename in (None, str(draft)):
+            reason.filename, reason.filename2 = str(file), None
+        raise
+    finally:
+        with suppress(OSError):  # the file system may have become read-only
+            draft.unlink(missing_ok=True)
+
+
+def require_writable(file: Path, *, new_folders: bool = False) -> None:
+    """Raise an `OSError` that names this file if it could not be written, before any work is done for it.
+
+    With `new_folders`, folders of it that are missing are going to be made.
+    """
+    place = Path(os.path.realpath(file))
+    folder = place.parent
+    while new_folders and not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir():
+        missing = folder if Path(file).parent.is_dir() else Path(file).parent  # a link leads elsewhere
+        raise FileNotFoundError(f"{file}: there is no folder {str(missing)!r}")
+    if place.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder; name a file in it", str(file))
+    try:
+        tempfile.TemporaryFile(dir=folder).close()  # only the file system knows whether it can be done
+    except OSError as reason:
+        raise type(reason)(reason.errno, f"cannot be written ({reason.strerror})", str(file)) from reason
+
+
+def find_same(files: Iterable[Path], others: Iterable[Path]) -> Path | None:
+    """The first of some files that is also among others, by whatever path or link, whether or not it is there yet."""
+    known = {identity for other in others for identity in _identities(other)}
+    return next((file for file in files if not known.isdisjoint(_identities(file))), None)
+
+
+def require_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
+    """Raise `InvalidDataset` if an output would take the place of something that is read."""
+    if (same := find_same(outputs, inputs)) is not None:
+        raise InvalidDataset(f"{same}: is an input; choose another output")
+
+
+def _identities(file: Path) -> set[object]:
+    """What tells a file from others: where its path leads, and what the disk knows it by, if it is there."""
+    found: set[object] = {os.path.realpath(file)}
+    with suppress(OSError):
+        known = file.stat()
+        found.add((known.st_dev, known.st_ino))
+    return found
+
+
+def temporary_file(beside: Path | None = None) -> IO[bytes]:
+    """A file that nobody sees and that vanishes when it is closed, for what there is no room for in memory.
+
+    Parameters
+    ----------
+    beside : path, optional
+        The output that it is needed for: it is in the same folder, and what goes wrong is said of that output. By
+        default it is in the folder for temporary files, which errors name.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=None if beside is None else beside.parent, buffering=0) as file:
+            return io.BufferedRandom(_TemporaryBytes(os.dup(file.fileno()), beside))
+    except OSError as reason:
+        raise _explained(reason, beside) from reason
+
+
+def nameless_file(owner: object, beside: Path | None = None) -> IO[bytes]:
+    """A `temporary_file` that vanishes with its owner."""
+    file = temporary_file(beside)
+    weakref.finalize(owner, file.close)
+    return file
+
+
+class _TemporaryBytes(io.FileIO):
+    """A temporary file whose errors say where it is."""
+
+    def __init__(self, descriptor: int, beside: Path | None) -> None:
+        super().__init__(descriptor, "r+")
+        self._beside = beside
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as reason:
+            raise _explained(reason, self._beside) from reason
+
+
+def _explained(reason: OSError, beside: Path | None) -> OSError:
+    if beside is not None:
+        return OSError(reason.errno, reason.strerror, str(beside))
+    try:
+        folder = f"{tempfile.gettempdir()}: the folder for temporary files cannot be written to"
+    except FileNotFoundError:
+        folder = "there is no folder for temporary files"
+    return TemporaryFileFailed(f"{folder} ({reason.strerror}); set TMPDIR to a folder with enough room")
+
+
+def remove_forgotten(folder: Path) -> None:
+    """Remove the drafts of processes that were killed; nothing else, and none that may still be written."""
+    for draft in folder.glob(f".*.{'[0-9a-f]' * 32}.part"):
+        with suppress(FileNotFoundError):  # another process may be tidying, too
+            if time.time() - draft.stat().st_mtime > FORGOTTEN:
+                draft.unlink()

@@ -1,0 +1,93 @@
+"""Data frames of any library: pandas, polars, pyarrow, Modin, cuDF, DuckDB and others that narwhals knows."""
+
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstain._utils.extras import missing
+
+
+def is_frame(table: Any) -> bool:
+    """Whether an object has named columns, as the data frames of all libraries do."""
+    return hasattr(type(table), "columns")  # not of the object: a lazy frame would resolve its schema
+
+
+class Frame(NamedTuple):
+    """What a data frame holds: names, and how to read its columns."""
+
+    native: Any
+    """The data frame itself, in memory."""
+    columns: tuple[Hashable, ...]
+    index: Any
+    """The names of its rows; None if its library has none."""
+    library: str
+
+    def first_without_numbers(self) -> tuple[int, Any] | None:
+        """The first column that holds neither numbers nor truth values, and its type."""
+        if self.library == "pandas":
+            kinds = [(kind.kind in "fiub", kind) for kind in self.native.dtypes]
+        else:
+            import narwhals as nw
+
+            schema = nw.from_native(self.native).schema
+            kinds = [(kind.is_numeric() or kind == nw.Boolean, kind) for kind in schema.values()]
+        return next(((j, kind) for j, (is_number, kind) in enumerate(kinds) if not is_number), None)
+
+    def values(self) -> NDArray[Any]:
+        """Its numbers, missing ones as NaN."""
+        if self.library == "pandas":
+            kinds = self.native.dtypes
+            plain = len(set(kinds)) == 1 and isinstance(kinds.iloc[0], np.dtype)
+            values: NDArray[Any] = (
+                self.native.to_numpy() if plain else self.native.to_numpy(dtype=np.float64, na_value=np.nan)
+            )
+            return values
+        import narwhals as nw
+
+        frame = nw.from_native(self.native)
+        if nw.Boolean in frame.schema.values() or any(frame[name].null_count() for name in frame.columns):
+            frame = frame.select(nw.all().cast(nw.Float64))
+        return frame.to_numpy()
+
+    def column(self, name: str) -> list[Any]:
+        """One of its columns as Python objects, missing ones as None."""
+        if self.library == "pandas":
+            column = self.native[name]
+            return list(column.astype(object).where(column.notna(), None))
+        import narwhals as nw
+
+        return nw.from_native(self.native)[name].to_list()
+
+
+def open_frame(table: Any) -> Frame:
+    """The frame of any library; a lazy one (polars, DuckDB) is collected. Raises `TypeError` for what cannot be."""
+    if type(table).__module__.partition(".")[0] == "pandas":
+        return Frame(table, tuple(table.columns), table.index, "pandas")
+    import narwhals as nw
+
+    frame = nw.from_native(table, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        if frame.implementation.is_dask():
+            raise TypeError("is a lazy Dask frame, and the whole table is needed here; call .compute() before")
+        if frame.implementation.is_spark_like():
+            raise TypeError("is a Spark frame; use abstain.integrations.spark.decide, or call .toPandas() before")
+        frame = frame.collect()
+    if not isinstance(frame, nw.DataFrame):
+        raise TypeError(f"is a {type(table).__name__}, which cannot be read as a data frame; pass an array of numbers")
+    index = nw.maybe_get_index(frame)
+    return Frame(frame.to_native(), tuple(frame.columns), index, frame.implementation.value)
+
+
+def make_frame(columns: Mapping[str, Any], library: Any, null: Any = None) -> Any:
+    """A data frame of the named library with these columns; null where a value is equal to `null`, if that is given."""
+    import narwhals as nw
+
+    try:
+        frame = nw.from_dict(dict(columns), backend=library)
+    except ImportError as reason:
+        raise missing(f"to_frame needs {library}", library) from reason
+    if null is not None:
+        frame = frame.select(nw.when(nw.col(name) != null).then(nw.col(name)) for name in frame.columns)
+    return frame.to_native()

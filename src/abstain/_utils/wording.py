@@ -1,0 +1,13 @@
+"""Words in sentences."""
+
+
+def plural(count: int, word: str) -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> from abstain._utils.wording import plural
+    >>> plural(1, "row"), plural(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{count} {word}{'' if count == 1 else 's'}"

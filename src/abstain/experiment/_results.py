@@ -1,0 +1,157 @@
+"""What an experiment has found, as tidy tables."""
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from platform import platform, python_version
+from typing import Any
+
+import numpy as np
+
+from abstain._utils.atomic import replacing
+from abstain._utils.errors import InvalidDataset
+from abstain._utils.extras import missing
+from abstain.experiment._plan import Plan, versions
+
+try:
+    import pandas as pd
+    import pyarrow as pa  # noqa: F401 (pandas writes Parquet with it)
+except ImportError as reason:
+    raise missing("experiments need pandas and pyarrow", "pandas", "pyarrow") from reason
+
+KEYS = ["dataset", "learner", "loss", "penalty", "cost"]
+CURVE_KEYS = ["dataset", "learner", "loss"]
+RELATED = ["two_thresholds", "whole_instances", "at_random"]
+"""What others would do, at equal abstention: columns of both tables."""
+COLUMNS = [*KEYS, "fold", "n_instances", "n_labels", "generalized_loss", "abstention", "mlc", "abs", *RELATED]
+FURTHER = "joblib", "numba", "pandas", "pyarrow"
+"""Libraries that the numbers should not depend on, for the record."""
+CURVE_COLUMNS = [*CURVE_KEYS, "step", "fold", "coverage", "risk", *RELATED]
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The tables of an experiment.
+
+    ``results`` has a row for each data set, learner, loss, penalty, cost and fold: the average generalised loss of the
+    optimal partial predictions, how many per cent of the labels they leave open, and the generalised loss of answering
+    everything (``mlc``), of leaving everything open (``abs``), and of others who leave as much open
+    (``two_thresholds``, ``whole_instances``, ``at_random``). The Hamming loss is in per cent of the labels, the rank
+    loss per label.
+
+    ``coverage`` has points of the risk–coverage curves: the share of labels answered along all linear costs, the
+    average loss of the answers (``risk``) and that of others who answer as many.
+    """
+
+    results: pd.DataFrame
+    coverage: pd.DataFrame
+    timings: pd.DataFrame
+    manifest: dict[str, Any]
+
+    @classmethod
+    def of(cls, plan: Plan, results: Any, coverage: Any, timings: Any) -> "Results":
+        """The tables, with a manifest of the plan."""
+        manifest = {
+            "datasets": {
+                problem.name: {
+                    "origin": problem.origin,
+                    **dict(zip(("instances", "features", "labels"), problem.shape, strict=True)),
+                    "sha256": problem.sha256,
+                }
+                for problem in plan.problems
+            },
+            "learners": list(plan.learners),
+            "losses": list(plan.losses),
+            "folds": plan.n_folds,
+            "seed": plan.seed,
+            "versions": {"python": python_version(), **versions(), **{name: version(name) for name in FURTHER}},
+            "platform": platform(),
+        }
+        return cls(pd.DataFrame(results), pd.DataFrame(coverage), pd.DataFrame(timings), manifest)
+
+    def write(self, folder: Path) -> None:
+        """Each table as CSV, the two large ones also as Parquet; the manifest as JSON."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, table in (("results", self.results), ("coverage", self.coverage)):
+            with replacing(folder / f"{name}.parquet") as target:
+                table.to_parquet(target, index=False)
+        for name, table in (
+            ("results", self.results),
+            ("coverage", self.coverage),
+            ("summary", self.summary()),
+            ("aurc", self.aurc()),
+            ("timings", self.timings),
+        ):
+            with replacing(folder / f"{name}.csv") as target:
+                table.to_csv(target, index=False, float_format="%.8g", lineterminator="\n")
+        with replacing(folder / "manifest.json") as target:
+            target.write((json.dumps(self.manifest, indent=2, ensure_ascii=False) + "\n").encode())
+
+    @classmethod
+    def read(cls, folders: Iterable[str | os.PathLike[str]]) -> "Results":
+        """The results of one run, or of several that do not overlap."""
+        parts = [_read(Path(folder)) for folder in folders]
+        results = pd.concat([part.results for part in parts], ignore_index=True)
+        twice = results[results.duplicated([*KEYS, "fold"])]
+        if len(twice):
+            first = twice.iloc[0]
+            raise InvalidDataset(f"two of the folders have results for {first.dataset} with {first.learner}")
+        _require_same_protocol([part.manifest for part in parts])
+        coverage = pd.concat([part.coverage for part in parts], ignore_index=True)
+        timings = pd.concat([part.timings for part in parts], ignore_index=True)
+        return cls(results, coverage, timings, {"parts": [part.manifest for part in parts]})
+
+    def summary(self) -> pd.DataFrame:
+        """Mean and standard error over the folds of every number."""
+        groups = self.results.drop(columns=["fold", "n_instances"]).groupby([*KEYS, "n_labels"], sort=False)
+        return pd.concat([groups.mean(), groups.sem().add_suffix("_se")], axis=1).reset_index()
+
+    def aurc(self) -> pd.DataFrame:
+        """Area under the risk–coverage curve, for each fold: the mean risk when all coverages are equally likely.
+
+        The risk is the average loss ℓ(y_D, ŷ_D) of an instance, in the unit of the results, not the error rate among
+        the labels answered: for most of these losses that would make no sense.
+        """
+        rows = []
+        for keys, curve in self.coverage.groupby([*CURVE_KEYS, "fold"], sort=False):
+            curve = curve.sort_values(["coverage", "step"])
+            coverage = np.concatenate([[0.0], curve["coverage"], [1.0]])
+            areas = {}
+            for column in ("risk", *RELATED):
+                risk = np.concatenate([[0.0], curve[column], [curve[column].iloc[-1]]])
+                areas["aurc" if column == "risk" else column] = np.trapezoid(risk, coverage)
+            rows.append({**dict(zip([*CURVE_KEYS, "fold"], keys, strict=True)), **areas})
+        return pd.DataFrame(rows)
+
+
+def _require_same_protocol(manifests: list[dict[str, Any]]) -> None:
+    """Raise `InvalidDataset` if two runs had other data of the same name, or folded it otherwise."""
+    seen: dict[str, Any] = {}
+    for manifest in manifests:
+        for name, about in manifest["datasets"].items():
+            how = about["sha256"], manifest["folds"], manifest["seed"]
+            if seen.setdefault(name, how) != how:
+                raise InvalidDataset(f"two of the folders differ in the data, the folds or the seed of {name}")
+
+
+def _read(folder: Path) -> Results:
+    files = [folder / name for name in ("results.parquet", "coverage.parquet", "timings.csv", "manifest.json")]
+    for file in files:
+        if not file.exists():
+            raise InvalidDataset(
+                f"there are no results in {str(folder)!r} ({file.name} is missing); "
+                f"`abstain experiment run --out {folder}` makes them"
+            )
+    try:
+        results, coverage, timings = pd.read_parquet(files[0]), pd.read_parquet(files[1]), pd.read_csv(files[2])
+        manifest = json.loads(files[3].read_text())
+    except (OSError, ValueError) as reason:
+        raise InvalidDataset(f"the results in {str(folder)!r} cannot be read ({reason})") from reason
+    for file, table, columns in ((files[0], results, COLUMNS), (files[1], coverage, CURVE_COLUMNS)):
+        missing = [name for name in columns if name not in table]
+        if missing:
+            raise InvalidDataset(f"{file} has no column {missing[0]!r}; run the experiment again")
+    return Results(results, coverage, timings, manifest)

@@ -1,0 +1,148 @@
+"""Partial predictions and rankings that are still to be computed, a block of rows at a time."""
+
+from collections.abc import Hashable, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import Any, ClassVar
+
+import dask.array as da
+import numpy as np
+from dask.utils import ensure_dict
+from scipy import sparse
+
+from abstain._core.losses import Loss
+from abstain._core.prediction import PartialPrediction, PartialRanking
+from abstain._core.tables import Axes
+from abstain._utils.extras import optional
+from abstain.integrations._dask.collection import Chunked, layer
+from abstain.integrations._dask.layout import Layout
+
+
+class _ChunkedPartial(Chunked):
+    """What lazy predictions and rankings have in common: each block computes to a local one."""
+
+    kind: ClassVar[type[PartialPrediction | PartialRanking]]
+
+    @property
+    def codes(self) -> da.Array:
+        """The codes of all instances and labels, −1 = abstained, in the blocks of the probabilities."""
+        return self._table("codes", self.kind.code_type)
+
+    @property
+    def abstained(self) -> da.Array:
+        """Which labels are left open: boolean, n × m, sparse if the probabilities were."""
+        return self._table("abstained", np.bool_)
+
+    @property
+    def n_abstained(self) -> da.Array:
+        """How many labels of each instance are left open."""
+        return self.array("n_abstained", attrgetter("n_abstained"), np.empty(0, np.intp))
+
+    @property
+    def expected_loss(self) -> da.Array:
+        """The expected generalised loss of each instance, penalty included."""
+        return self.array("expected_loss", attrgetter("expected_loss"), np.empty(0))
+
+    def to_frame(self, label_names: Sequence[Hashable] | None = None) -> Any:
+        """A Dask data frame with a column per label, ``<NA>`` where abstained.
+
+        It has the index and the divisions of the frame of probabilities; of an array the rows are numbered, in each
+        block anew where Dask does not know how many rows there are.
+        """
+        dd = optional("dask.dataframe", "to_frame needs Dask's data frames")
+        names = self.layout.axes.names(self.layout.n_labels, label_names)
+        empty = self.kind.trusted(np.empty((0, len(names)), self.kind.code_type), self.layout.axes, np.empty(0))
+        graph, _, keys = layer("to_frame", [self], partial(_frame_of, names=names))
+        return dd.from_graph(
+            da.optimize(ensure_dict(graph), keys), _frame_of(empty, names), self._divisions(), keys, "to_frame"
+        )
+
+    def _divisions(self) -> tuple[Any, ...]:
+        """Between which index values the partitions lie; the last of them belongs to the last one."""
+        layout = self.layout
+        if layout.divisions is not None:
+            return layout.divisions
+        if not layout.is_known:
+            return (None,) * (len(layout.sizes) + 1)
+        last = int(layout.n_rows) - 1
+        return tuple(max(0, min(int(row), last)) for row in np.cumsum([0, *layout.sizes]))
+
+    def _table(self, name: str, dtype: Any) -> da.Array:
+        make = sparse.csr_array if self.layout.is_sparse else np.empty
+        return self.array(name, attrgetter(name), make((0, self.layout.n_labels), dtype=dtype))
+
+    @staticmethod
+    def gather(results: list[Any], layout: Layout) -> PartialPrediction | PartialRanking:
+        """One prediction of those of all blocks."""
+        codes, indexes, axes = [part.codes for part in results], [part.axes.index for part in results], layout.axes
+        index = None if axes.index is None else indexes[0].append(indexes[1:])
+        return type(results[0]).trusted(
+            sparse.vstack(codes, format="csr") if any(map(sparse.issparse, codes)) else np.concatenate(codes),
+            Axes(axes.label_names, index, axes.library, axes.gaps),
+            np.concatenate([part.expected_loss for part in results]),
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} of {self.layout}: compute() gives a {self.kind.__name__}"
+
+
+class ChunkedPrediction(_ChunkedPartial):
+    """The `PartialPrediction` of a Dask array or data frame, lazy: nothing is decided before `compute` or `persist`.
+
+    Examples
+    --------
+    >>> import abstain, dask.array as da
+    >>> p = da.from_array([[0.95, 0.6, 0.2], [0.1, 0.5, 0.9]], chunks=(1, 3))
+    >>> prediction = abstain.decide(p, penalty=0.25)
+    >>> prediction
+    ChunkedPrediction of 2 instances × 3 labels in 2 blocks: compute() gives a PartialPrediction
+    >>> prediction.labels
+    dask.array<labels, shape=(2, 3), dtype=int8, chunksize=(1, 3), chunktype=numpy.ndarray>
+    >>> prediction.n_abstained.sum().compute()
+    np.int64(2)
+    >>> prediction.compute()
+    PartialPrediction of 2 instances × 3 labels: 33.3% abstained, expected loss 0.475
+       0  1  2
+    0  1  ?  0
+    1  0  ?  1
+    """
+
+    kind = PartialPrediction
+
+    @property
+    def labels(self) -> da.Array:
+        """int8, n × m: 1, 0 or −1 = abstained, in the blocks of the probabilities; CSR blocks if those are sparse."""
+        return self._table("labels", self.kind.code_type)
+
+
+class ChunkedRanking(_ChunkedPartial):
+    """The `PartialRanking` of a Dask array or data frame, lazy.
+
+    Examples
+    --------
+    >>> import abstain, dask.array as da
+    >>> ranking = abstain.decide(da.from_array([[0.9, 0.3, 0.7, 0.8]]), "rank", penalty=0.2)
+    >>> ranking.positions.compute()
+    array([[ 0,  2, -1,  1]], dtype=int32)
+    """
+
+    kind = PartialRanking
+
+    @property
+    def positions(self) -> da.Array:
+        """int32, n × m: 0 = first, −1 = not ranked, in the blocks of the probabilities; CSR if those are sparse."""
+        return self._table("positions", self.kind.code_type)
+
+
+def kind_of(loss: Loss) -> type[_ChunkedPartial]:
+    """What a loss answers with, lazily."""
+    return ChunkedRanking if loss.gives_rankings else ChunkedPrediction
+
+
+def _frame_of(part: PartialPrediction | PartialRanking, names: list[Hashable]) -> Any:
+    import pandas as pd
+
+    frame = part.to_frame(names)
+    if part.axes.index is None:
+        frame.index = pd.RangeIndex(part.axes.first_row, part.axes.first_row + len(frame))
+    return frame

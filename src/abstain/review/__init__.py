@@ -1,0 +1,9 @@
+"""What humans review: the abstained labels in the order in which a review saves most.
+
+It may import `_core` and `_utils`. Begin with `review_queue`; what comes back from reviewers is read in
+`abstain._core.review_answers`, for `PartialPrediction.fill`.
+"""
+
+from abstain.review._queue import ReviewQueue, review_queue
+
+__all__ = ["ReviewQueue", "review_queue"]

@@ -1,0 +1,182 @@
+"""What is a review worth? The labels left open, the most valuable review first."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from abstain._core.losses import LossLike, as_loss
+from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking
+from abstain._core.probabilities import Probabilities
+from abstain._core.review_answers import Answers, AnswerSource, read_answer
+from abstain._core.tables import Axes
+from abstain._core.truth import aligned_blocks, require_same_table
+from abstain._utils.backends import is_lazy
+from abstain._utils.errors import InvalidLabels, InvalidLoss, InvalidProbabilities
+from abstain._utils.frames import make_frame
+from abstain._utils.html import table
+from abstain._utils.wording import plural
+
+SHOWN = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReviewQueue(AnswerSource):
+    """The labels that a prediction leaves open, in the order in which they should be reviewed.
+
+    One entry for each of them in every array; what saves most comes first, of equals the first row, and there the first
+    label. Answers come back by way of `with_answers`, or in the frame that `to_frame` gives, with a column ``answer``.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> p = [[0.97, 0.55, 0.08], [0.30, 0.04, 0.88]]
+    >>> prediction = abstain.decide(p, penalty=0.2)
+    >>> queue = abstain.review_queue(p, prediction)
+    >>> answered = queue.with_answers([1, 0])  # in the order of the queue
+    >>> prediction.fill(answered).labels
+    array([[1, 1, 0],
+           [0, 0, 1]], dtype=int8)
+    """
+
+    row: NDArray[np.int64]
+    label: NDArray[np.int64]
+    probability: NDArray[np.float64]
+    saves: NDArray[np.float64]
+    """How much expected loss the review saves: what the best answer without it would cost."""
+    axes: Axes
+    answer: NDArray[np.float64] | None = None
+    """1, 0 or NaN (not answered yet) for each entry; None before `with_answers`."""
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def label_names(self) -> tuple[Hashable, ...] | None:
+        """What the labels are called, if that is known."""
+        return self.axes.label_names
+
+    def with_answers(self, answers: Any) -> "ReviewQueue":
+        """The queue with what humans have answered, one answer for each entry, in its order.
+
+        Parameters
+        ----------
+        answers : sequence of 0, 1, or None or NaN for what is not answered yet
+
+        Returns
+        -------
+        ReviewQueue
+            `PartialPrediction.fill` takes it.
+        """
+        given = list(answers)
+        if len(given) != len(self):
+            raise InvalidLabels(f"answers: has {len(given)} for {len(self)} labels in the queue; None is no answer yet")
+        read = [read_answer(value, f"answer {k}") for k, value in enumerate(given)]
+        return replace(self, answer=np.array([np.nan if value is None else value for value in read], np.float64))
+
+    def answers_for(self, axes: Axes) -> Answers:
+        """The answers by the numbers of their rows and labels, for a prediction with these names."""
+        if self.answer is None:
+            raise InvalidLabels("answers: the queue has none yet; give them with queue.with_answers(answers)")
+        axes.require_same(self.axes, "the queue")
+        given = ~np.isnan(self.answer)
+        return Answers(self.row[given], self.label[given], self.answer[given].astype(np.int8))
+
+    def to_frame(self) -> Any:
+        """A data frame with the columns id (the row's name, or its number), label, probability and saves.
+
+        It has a column answer too if there are answers, and is of the library that the probabilities came in, pandas by
+        default.
+        """
+        rows, labels = self._names()
+        columns = {"id": rows.tolist(), "label": labels.tolist(), "probability": self.probability, "saves": self.saves}
+        if self.answer is not None:
+            columns["answer"] = self.answer
+        return make_frame(columns, self.axes.library)
+
+    def _names(self, first: int | None = None) -> tuple[Any, Any]:
+        """What the rows and the labels of the first entries are called, or else their numbers."""
+        row, label = self.row[:first], self.label[:first]
+        names = self.label_names
+        return (
+            row if self.axes.index is None else np.asarray(self.axes.index)[row],
+            label if names is None else np.array([names[j] for j in label], dtype=object),
+        )
+
+    def _summary(self) -> str:
+        return f"ReviewQueue of {plural(len(self), 'label')}, saving {self.saves.sum():.4g} in all"
+
+    def _repr_html_(self) -> str:
+        names = zip(*self._names(SHOWN), strict=True)
+        numbers = zip(self.probability[:SHOWN], self.saves[:SHOWN], strict=True)
+        rows = [
+            (str(row), str(label), f"{p:.4g}", f"{saves:.4g}")
+            for (row, label), (p, saves) in zip(names, numbers, strict=True)
+        ]
+        more = f"… {len(self) - SHOWN} more" if len(self) > SHOWN else ""
+        return table(self._summary(), ["id", "label", "probability", "saves"], rows, more)
+
+    def __repr__(self) -> str:
+        lines = [self._summary()]
+        rows, labels = self._names(SHOWN)
+        for row, label, p, saves in zip(rows, labels, self.probability, self.saves, strict=False):
+            lines.append(f"  row {row}, label {label}: p = {p:.4g}, saves {saves:.4g}")
+        return "\n".join([*lines, "  …"] if len(self) > SHOWN else lines)
+
+
+def review_queue(probabilities: Any, prediction: Any, loss: LossLike = "hamming") -> ReviewQueue:
+    """Min_v E[ℓ(ŷ with label j := v)] − E[ℓ(ŷ)], what a review saves, for each abstained label j, the largest first.
+
+    A review spares the machine its best guess: v is 1 or 0, whichever costs less, and for a ranking the place where the
+    label does least harm. For Hamming it is min(fn·p, fp·(1 − p)); for the other losses it depends on what else of the
+    instance is answered, so that the savings of two reviews do not simply add up.
+
+    Parameters
+    ----------
+    probabilities
+        As for `abstain.decide`.
+    prediction : PartialPrediction, PartialRanking (for the rank loss), or an n × m table of 1, 0 and −1
+        What was answered.
+    loss
+        As for `abstain.decide`.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> p = [[0.97, 0.55, 0.08], [0.30, 0.04, 0.88]]
+    >>> queue = review_queue(p, abstain.decide(p, penalty=0.2))
+    >>> queue
+    ReviewQueue of 2 labels, saving 0.75 in all
+      row 0, label 1: p = 0.55, saves 0.45
+      row 1, label 0: p = 0.3, saves 0.3
+    """
+    if is_lazy(probabilities, prediction):
+        raise InvalidProbabilities(
+            "review_queue needs data in memory: call compute() on the probabilities and the prediction first"
+        )
+    chosen, table = as_loss(loss), Probabilities(probabilities)
+    kind = PartialRanking if chosen.gives_rankings else PartialPrediction
+    if isinstance(prediction, PartialPrediction | PartialRanking) and not isinstance(prediction, kind):
+        raise InvalidLoss(f"{chosen!r} needs a {kind.__name__}; the prediction is a {type(prediction).__name__}")
+    partial = prediction if isinstance(prediction, kind) else kind(prediction)
+    require_same_table(table.axes, table.matrix, partial, "probabilities")
+    chosen.check(table.n_labels)
+    if table.is_sparse or sparse.issparse(partial.codes):
+        chosen.accept_sparse()
+    table.axes.require_labels(chosen.label_names, repr(chosen))
+    table.check()
+    found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))]
+    for block, values, codes in aligned_blocks(table.matrix, partial, chosen.entries_per_block):
+        at, column = np.nonzero(codes == ABSTAIN)
+        p = np.clip(values.astype(np.float64), 0.0, 1.0)
+        saves = chosen.savings(block, p, codes, at, column)
+        found.append((*block.places(at, column), p[at, column], saves))
+    row, label, probability, saves = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    if table.is_sparse or sparse.issparse(partial.codes):  # then blocks hold rows of similar length
+        by_place = np.lexsort((label, row))
+        row, label, probability, saves = (values[by_place] for values in (row, label, probability, saves))
+    order = np.argsort(-saves, kind="stable")
+    return ReviewQueue(row[order], label[order], probability[order], saves[order], table.axes)

@@ -1,0 +1,144 @@
+"""What to do with rows that hold something that is no probability: refuse, skip them, or leave those labels open."""
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from abstain._core.decision import decide_bound, decide_table
+from abstain._core.losses import Loss
+from abstain._core.penalties import BoundPenalty, Penalty
+from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking
+from abstain._core.prediction_writer import with_rows
+from abstain._core.probabilities import Probabilities, hint_at_scale, no_probability, rounding_slack
+from abstain._core.tables import Axes, Matrix
+from abstain._utils.errors import InvalidProbabilities
+from abstain.streams._read.batches import Batch
+
+OnError = Literal["fail", "skip", "abstain"]
+Prediction = PartialPrediction | PartialRanking
+
+
+def find_bad(batch: Batch) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
+    """Rows, labels and values of a batch that are no probabilities, row by row."""
+    return find_entries(batch.table.values, _is_bad(batch.table.values))
+
+
+def find_entries(matrix: Matrix, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
+    """Rows, labels and values of some entries of a table, row by row; of a sparse one, of some that are stored."""
+    places = np.nonzero(chosen)
+    if not sparse.issparse(matrix):
+        return *places, matrix[places]
+    (at,) = places
+    return np.searchsorted(matrix.indptr, at, side="right") - 1, matrix.indices[at].astype(np.intp), matrix.data[at]
+
+
+def _is_bad(matrix: Matrix) -> NDArray[np.bool_]:
+    values, slack = (matrix.data if sparse.issparse(matrix) else matrix), rounding_slack(matrix.dtype)
+    values = values.astype(np.float64, copy=False)  # half precision cannot tell how far it is off
+    bad: NDArray[np.bool_] = ~((values >= -slack) & (values <= 1.0 + slack))
+    return bad
+
+
+def complain(batch: Batch) -> InvalidProbabilities:
+    """The error that names the first bad value of a batch."""
+    rows, columns, values = find_bad(batch)
+    i, j = int(rows[0]), int(columns[0])
+    hint = _hint_at_column(batch, i, j) or hint_at_scale(values.astype(np.float64), rows, len(batch))
+    return no_probability(describe(batch, i, j, values[0]), hint)
+
+
+def describe(batch: Batch, i: int, j: int, value: Any) -> str:
+    """How an error names a cell of a batch and what is in it, as the file writes it."""
+    shown = batch.cell(i, j) or ("empty or nan" if np.isnan(value) else str(value))
+    return f"{batch.row(i, j)}, {Axes(batch.table.label_names).label(j)} is {shown}"
+
+
+def _hint_at_column(batch: Batch, i: int, j: int) -> str:
+    """What a column of a wide table holds instead of probabilities: text, nothing, or the numbers of the rows."""
+    matrix, names = batch.table.values, batch.table.label_names
+    if sparse.issparse(matrix):
+        return ""
+    column = matrix[:, j].astype(np.float64)
+    if (batch.cell(i, j) or "").endswith("%'"):
+        return "per cent are written as shares: 97% is 0.97"
+    no_number = np.isnan(column) if np.isnan(column[i]) else np.isinf(column)  # as text is read
+    if batch.quote is not None and 2 * np.count_nonzero(no_number) > len(column):
+        hint = "if this column holds no label, choose those that do (--labels), or make it the ids (--id-column)"
+        if batch.ids is not None and names is not None and len(names) == 2:  # three columns, as long tables have
+            others = f"--label-column {names[j]} --value-column {names[1 - j]}"
+            return f"{hint}; if it names the labels, the table is long ({others})"
+        return hint
+    if j == 0 and batch.ids is None and _counts(column):
+        return f"if this column numbers the rows, make it the ids (--id-column {names[j] if names else j})"
+    return ""
+
+
+def _counts(column: NDArray[np.float64]) -> bool:
+    """Whether a column holds whole numbers that increase."""
+    return len(column) > 1 and bool(np.all((column % 1 == 0) & (np.diff(column, prepend=-1) > 0)))
+
+
+def without_bad_rows(batch: Batch) -> Batch:
+    """The rows in which everything is a probability."""
+    good = np.ones(len(batch), bool)
+    good[find_bad(batch)[0]] = False
+    return batch.take(np.flatnonzero(good))
+
+
+def decide_around(batch: Batch, loss: Loss, penalty: Penalty) -> tuple[Prediction, int]:
+    """The best prediction that leaves every bad label open, and how many there are.
+
+    Such labels are charged like others that are left open, except where the penalty forbids to leave so many open.
+    """
+    rows, columns, _ = find_bad(batch)
+    matrix = batch.table.values.copy()
+    (matrix.data if sparse.issparse(matrix) else matrix)[_is_bad(matrix)] = 0.0
+    prediction = decide_table(Probabilities(batch.with_values(matrix).table), loss, penalty)
+    bound = penalty.bind(matrix.shape[1])
+    alike: dict[bytes, list[int]] = {}
+    for row, at in zip(*_runs(rows), strict=True):  # rows with the same bad labels are decided together
+        alike.setdefault(columns[at].tobytes(), []).append(row)
+    parts = [_decide_rest(matrix[some], np.frombuffer(bad, np.intp), loss, bound) for bad, some in alike.items()]
+    changed = np.concatenate([*alike.values()])
+    order = np.argsort(changed)
+    stack = sparse.vstack if sparse.issparse(matrix) else np.vstack
+    codes = with_rows(prediction.codes, changed[order], stack([codes for codes, _ in parts])[order])
+    assert prediction.expected_loss is not None
+    prediction.expected_loss[changed] = np.concatenate([expected for _, expected in parts])
+    return type(prediction).trusted(codes, prediction.axes, prediction.expected_loss), len(rows)
+
+
+def _runs(rows: NDArray[np.intp]) -> tuple[list[int], list[slice]]:
+    """The different rows, and where each of them is among all."""
+    found, first = np.unique(rows, return_index=True)
+    ends = [*first[1:], len(rows)]
+    return found.tolist(), [slice(start, end) for start, end in zip(first, ends, strict=True)]
+
+
+def _decide_rest(
+    matrix: Matrix, bad: NDArray[np.intp], loss: Loss, bound: BoundPenalty
+) -> tuple[Matrix, NDArray[np.float64]]:
+    """Codes and expected losses of rows in which some labels are left open in any case."""
+    n, m = matrix.shape
+    others = np.delete(np.arange(m), bad)
+    if loss.gives_rankings and len(others) == 1:  # a ranking of one label says nothing
+        bad, others = np.arange(m), others[:0]
+    charged = bound.counts[len(bad)] if np.isfinite(bound.counts[len(bad)]) else 0.0
+    charged += 0.0 if bound.label_costs is None else bound.label_costs[bad].sum()
+    left_open = np.full((n, len(bad)), ABSTAIN)
+    if len(others) == 0:
+        return (sparse.csr_array(left_open) if sparse.issparse(matrix) else left_open), np.full(n, charged)
+    table = Probabilities(matrix[:, others])
+    rest = decide_bound(table, loss.restricted(others, m), bound.given(bad))
+    assert rest.expected_loss is not None
+    if sparse.issparse(matrix):
+        joined = sparse.hstack([rest.codes, sparse.csr_array(left_open.astype(rest.codes.dtype))], format="csr")
+        indices = np.concatenate([others, bad])[joined.indices]
+        codes = sparse.csr_array((joined.data, indices, joined.indptr), matrix.shape)
+        codes.sort_indices()
+        return codes, rest.expected_loss + charged
+    codes = np.empty(matrix.shape, rest.codes.dtype)
+    codes[:, others], codes[:, bad] = rest.codes, left_open
+    return codes, rest.expected_loss + charged

@@ -1,0 +1,50 @@
+"""Which texts are numbers: those that Arrow reads as one, so that it makes no difference who reads a cell."""
+
+import re
+from math import nan
+from typing import Any
+
+from abstain._utils.errors import quoted
+
+MISSING = {
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA", "NULL",
+    "NaN", "n/a", "nan", "null",
+}  # fmt: skip
+"""How a cell without a number may be written."""
+
+# Python's float also takes 0_1 for 1, and the digits of every script.
+DECIMAL = re.compile(
+    r"[ \t]*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf|infinity)[ \t]*", re.ASCII | re.IGNORECASE
+)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a cell holds a number, or nothing.
+
+    Examples
+    --------
+    >>> from abstain.streams._formats.numbers import is_number
+    >>> [is_number(text) for text in ("0.5", " 1e-3 ", "", "0_1", "٣", "1,5")]
+    [True, True, True, False, False, False]
+    """
+    if isinstance(value, bytes):
+        value = value.decode("ascii", "replace")
+    if isinstance(value, str):
+        return value in MISSING or DECIMAL.fullmatch(value) is not None
+    try:
+        number_in(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def read_number(text: str) -> float:
+    """A number as it is typed; `ValueError` if it is none."""
+    if DECIMAL.fullmatch(text) is None:
+        raise ValueError(f"{quoted(text)} is not a number")
+    return float(text)
+
+
+def number_in(value: Any) -> float:
+    """The number in a cell; NaN if there is nothing."""
+    return nan if value is None or (isinstance(value, str) and value in MISSING) else float(value)

@@ -1,0 +1,231 @@
+"""The probabilities in one or more files, as a stream of batches."""
+
+from collections.abc import Generator, Iterator, Sequence
+from functools import cached_property
+from os import PathLike
+from typing import Any, Literal
+
+from abstain._utils.errors import InvalidDataset
+from abstain.streams._formats import said_of
+from abstain.streams._read.arrays import ArrayPart
+from abstain.streams._read.batches import Batch, Ids
+from abstain.streams._read.column_readers import open_reader
+from abstain.streams._read.files import File, find_files
+from abstain.streams._read.long import ColumnNames, LongPart
+from abstain.streams._read.wide import Part, WidePart
+
+Form = Literal["wide", "long"]
+Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
+
+
+class Sources:
+    """Several files with the same labels, one after the other; `open_sources` makes them.
+
+    Nothing but names has been read yet. Each call of `batches` reads everything anew.
+    """
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = tuple(parts)
+        first = parts[0]
+        self.label_names: tuple[str, ...] | None = first.label_names
+        self.n_labels: int = first.n_labels
+        self.is_sparse: bool = first.is_sparse
+        self.id_name: str | None = first.id_name
+        self.id_type: Any = first.id_type
+        """What the labels are called (None: they are numbered), how many there are, whether what is 0 is not stored,
+        and the name and the Arrow type of the column with the names of the rows (None: there is none)."""
+
+    @property
+    def files(self) -> list[str]:
+        """The names of the files."""
+        return [part.file.name for part in self._parts]
+
+    @cached_property
+    def n_rows(self) -> int | None:
+        """How many rows there are, if the files say so."""
+        known = [part.n_rows for part in self._parts]
+        return None if None in known else sum(n for n in known if n is not None)
+
+    @cached_property
+    def n_rows_estimated(self) -> int | None:
+        """About how many rows there are, as far as that can be guessed from the beginning."""
+        guessed = [part.n_rows_estimated for part in self._parts]
+        return None if None in guessed else sum(n for n in guessed if n is not None)
+
+    @property
+    def n_bytes(self) -> int | None:
+        """The size of all files; None for standard input."""
+        sizes = [part.file.n_bytes for part in self._parts]
+        return None if None in sizes else sum(n for n in sizes if n is not None)
+
+    @property
+    def can_be_reopened(self) -> bool:
+        """Whether all of it is in files: what comes through a pipe is gone."""
+        return all(part.file.path is not None for part in self._parts)
+
+    def parts(self) -> Iterator["Sources"]:
+        """Each file by itself."""
+        return (Sources([part]) for part in self._parts)
+
+    def require_labels(self) -> None:
+        """Raise `InvalidDataset` if there is none: a long table without rows does not tell any."""
+        if self.n_labels == 0:
+            raise InvalidDataset(f"{self.files[0]}: there is no label; give the labels, or rows")
+
+    def batches(self, before: int = 0) -> Generator[Batch]:
+        """The probabilities from the beginning, a few megabytes at a time; so many rows have come before."""
+        for part in self._parts:
+            n = 0
+            with said_of(part.file.name):
+                for batch in part.batches(before):
+                    n = batch.first_row + len(batch)
+                    yield batch
+            before += n
+
+    @property
+    def file(self) -> File:
+        """The first file."""
+        return self._parts[0].file
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the tables are in long form."""
+        return isinstance(self._parts[0], LongPart)
+
+    def ids(self) -> Iterator[tuple[str, int, Ids]]:
+        """The names of the rows, with their file and the number of the first one."""
+        for part in self._parts:
+            with said_of(part.file.name):
+                for first_row, ids in part.ids():
+                    yield part.file.name, first_row, ids
+
+    def id_of(self, file: str, row: int) -> Any:
+        """The name of one row, read anew; None if the file cannot be."""
+        part = next(part for part in self._parts if part.file.name == file)
+        if not part.file.is_repeatable:
+            return None
+        return next(ids[row - first] for first, ids in part.ids() if first <= row < first + len(ids))
+
+
+def open_sources(
+    inputs: Paths,
+    *,
+    form: Form | None = None,
+    id_column: str | None = None,
+    label_column: str | None = None,
+    value_column: str | None = None,
+    labels: Sequence[str] | None = None,
+    format: str | None = None,  # noqa: A002 - as the command line calls it
+    passes: int = 1,
+    row_groups: Sequence[int] | None = None,
+) -> Sources:
+    """The probabilities in files, which may be larger than memory.
+
+    Parameters
+    ----------
+    inputs : path, or several
+        Files, folders (all data files in them, in the order of their names; those that begin with "." or "_" are
+        skipped), "-" for standard input, or a pipe. The kind of file is told by its ending, as for
+        `abstain.streams._tables.read_table`, that of standard input and of pipes without one by their first bytes.
+    form : "wide" or "long", optional
+        Wide tables have a column for each label. Long ones have three: the row's name, the label's name and the
+        probability; the rows of an instance follow each other, and what is not listed has probability 0. By default
+        tables with three columns of which two are called "label" and "probability" are long.
+    id_column : str, optional
+        The column with the names of the rows; by default as for `read_table`.
+    label_column, value_column : str, optional
+        What long tables call the column with the names of the labels, by default "label", and the one with the numbers,
+        by default "probability" (or "answer", or "relevant"). Tables for which either is given are long.
+    labels : sequence of str, optional
+        The labels to take, in this order. By default all: of long tables those that occur, for which they are read
+        once more (standard input must then be called long here).
+    format : str, optional
+        What kind of files they are, where that is not told by their names: "csv", "arrows", …
+    passes : int, default=1
+        How often `Sources.batches` will be called; standard input is copied to the disk if it is more than once.
+    row_groups : sequence of int, optional
+        Of a single Parquet file, only these (consecutive) row groups.
+
+    Raises
+    ------
+    InvalidDataset
+        If a file cannot be read, or if its labels are not those of the first file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from abstain.streams import open_sources
+    >>> from abstain.streams._tables import Table, write_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(Table([[0.97, 0.55], [0.3, 0.04]], ["sky", "sea"], ["a", "b"]), Path(folder) / "p.parquet")
+    ...     sources = open_sources(folder)
+    ...     print(sources.label_names, sources.n_rows)
+    ...     for batch in sources.batches():
+    ...         print(batch.table)
+    ('sky', 'sea') 2
+    Table of 2 rows × 2 labels (float64): 'sky', 'sea'; rows 'a', 'b'
+    """
+    columns = ColumnNames(id_column, label_column, value_column)
+    if form == "wide" and columns.are_long:
+        raise ValueError("form: wide tables have no label_column or value_column")
+    form = "long" if columns.are_long else form
+    return open_as(inputs, form, columns, labels, format, passes, row_groups)
+
+
+def open_as(
+    inputs: Paths,
+    form: Form | None,
+    columns: ColumnNames,
+    labels: Sequence[str] | None = None,
+    format: str | None = None,  # noqa: A002 - as the command line calls it
+    passes: int = 1,
+    row_groups: Sequence[int] | None = None,
+) -> Sources:
+    """Open files; without a form, those that have the columns of long tables are long."""
+    files = find_files([inputs] if isinstance(inputs, str | PathLike) else inputs, format)
+    for file in files:
+        if passes > 1 or (form == "long" and labels is None):
+            file.keep()
+    parts: list[Part] = []
+    for file in files:
+        with said_of(file.name):
+            part = open_part(file, form, columns, None if labels is None else list(labels), row_groups)
+            if parts:
+                part.require_same_kind(parts[0])
+        parts.append(part)
+    return Sources(_of_same_labels(parts) if labels is None else parts)
+
+
+def open_part(
+    file: File,
+    form: Form | None,
+    columns: ColumnNames,
+    labels: Sequence[str] | None,
+    row_groups: Sequence[int] | None = None,
+) -> Part:
+    """One file of probabilities, whatever its kind and form."""
+    file.require_content()
+    if file.kind in (".npy", ".npz"):
+        return ArrayPart(file, columns.ids, labels)
+    reader = open_reader(file, row_groups)
+    if form == "long" or (form is None and columns.look_long(reader.schema.names)):
+        return LongPart(reader, columns, labels)
+    return WidePart(reader, columns.ids, labels)
+
+
+def _of_same_labels(parts: list[Part]) -> list[Part]:
+    """The same files with their labels in the order of the first one, which must be those of all."""
+    long = [part for part in parts if isinstance(part, LongPart)]
+    if long:  # they tell their labels only when they are read
+        known: Any = None
+        for each in long:
+            with said_of(each.file.name):
+                known = each.find_labels(known)
+        names = known.to_pylist()
+        return [each.with_labels(names) for each in long]
+    aligned = parts[:1]
+    for part in parts[1:]:
+        with said_of(part.file.name):
+            aligned.append(part.like(parts[0]))
+    return aligned
