@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pandas as pd
+from tests.support.data import DATA, load as load_arrays, nus_wide_labels, simulated_features
 
 from abstain.experiment import Plan, Problem, Results, load, run
 from abstain.experiment._claims import as_markdown, check
@@ -18,7 +19,6 @@ from abstain.experiment._figures import draw
 from abstain.experiment._protocol import DATASETS, LEARNERS, LOSSES
 from abstain.experiment._results import RELATED
 from abstain.experiment._store import Store
-from benchmarks.data import DATA, load as load_arrays, nus_wide_labels, simulated_features
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "experiments"

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from benchmarks.data import DATA
+from tests.support.data import DATA
+
 from benchmarks.measure import Row, at_least, in_fresh_process
 
 
@@ -50,7 +51,7 @@ def _large_fit() -> Row:
 import time
 import numpy as np
 from abstain import learners
-from benchmarks.data import nus_wide_labels, simulated_features
+from tests.support.data import nus_wide_labels, simulated_features
 from benchmarks.measure import peak_mib, reset_peak, resident_mib
 Y, _ = nus_wide_labels()
 X = simulated_features(Y)

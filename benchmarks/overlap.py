@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
+from tests.oracles import reference
 
 import abstain
-from benchmarks import reference
 from benchmarks.measure import Row, at_least, at_most, seconds, threads
 
 DISTRIBUTIONS: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {

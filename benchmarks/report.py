@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.browser import ARGUMENTS, find_chromium
+from tests.support.browser import ARGUMENTS, find_chromium
 
 from abstain._cli import demo_example
 from abstain._report import report

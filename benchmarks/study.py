@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from sklearn.model_selection import KFold
+from tests.support.data import load
 from tqdm import tqdm
 
 import abstain
@@ -19,7 +20,6 @@ from abstain.calibration._calibrators import fit_calibrators
 from abstain.learners import make, recommended
 from abstain.learners._fitting import cross_fit, fit_labels, folds_for
 from abstain.metrics import generalized_loss
-from benchmarks.data import load
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "study"

@@ -10,7 +10,7 @@ from sklearn import metrics as sklearn_metrics
 import abstain
 from abstain import metrics
 from abstain._core.losses import LOSSES
-from tests import cases
+from tests.support import cases
 
 RNG = np.random.default_rng(0)
 Y = RNG.integers(0, 2, (200, 6))

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from abstain.curves._rejection import AccuracyRejectionCurve, accuracy_rejection_curve
 from abstain.curves._displays.base import CurveDisplay, draw_band, draw_legend, draw_line
+from abstain.curves._rejection import AccuracyRejectionCurve, accuracy_rejection_curve
 
 
 class AccuracyRejectionDisplay(CurveDisplay):

@@ -1,0 +1,148 @@
+"""Budgets in two passes of little memory, against the allocation that sees everything."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from tests.support.cases import random_probabilities
+
+import abstain
+from abstain.budget._two_pass import Reviewer, Sketch
+from abstain.metrics import expected_generalized_loss
+
+LOSSES = {
+    "hamming": abstain.Hamming(),
+    "costs": abstain.Hamming(np.linspace(0.5, 12.0, 8), np.linspace(1.5, 0.2, 8)),
+    "f1": abstain.FMeasure(),
+    "jaccard": abstain.Jaccard(),
+    "subset": abstain.SubsetZeroOne(),
+    "rank": abstain.Rank(),
+}
+
+
+def in_batches(p, height=17):
+    return [p[first : first + height] for first in range(0, p.shape[0], height)]
+
+
+def two_passes(batches, loss, total, **limits):
+    sketch = Sketch(loss, batches[0].shape[1], **limits)
+    for batch in batches:
+        sketch.add(batch)
+    reviewer = Reviewer(sketch, total)
+    return sketch, reviewer, [reviewer(batch) for batch in batches]
+
+
+def total_of(predictions):
+    return sum(float(prediction.expected_loss.sum()) for prediction in predictions)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("per_instance", [None, 0, 2])
+@pytest.mark.parametrize("total", [0, 7, 150, 10_000])
+def test_as_good_as_the_allocation_that_sees_everything(name, per_instance, total):
+    loss, p = LOSSES[name], random_probabilities(90, 8, seed=2)
+    review = 0.03 if name == "hamming" else 0.01
+    best = abstain.budget.solve(p, loss=loss, count=total, per_instance=per_instance, review=review)
+    _, reviewer, predictions = two_passes(in_batches(p), loss, total, per_instance=per_instance, review=review)
+    assert reviewer.count <= total
+    found, optimum = total_of(predictions), best.bill.total
+    assert optimum - best.gap - 1e-9 <= found <= optimum + reviewer.gap + 1e-9
+    if loss.is_decomposable:
+        assert reviewer.count == best.count
+        assert reviewer.gap <= max(total, 1) * 1e-5 * reviewer.margin.cost
+    codes = np.concatenate([prediction.codes for prediction in predictions])
+    kind = type(predictions[0])
+    assert found == pytest.approx(90 * expected_generalized_loss(p, kind(codes), loss, review), abs=1e-9)
+    if per_instance is not None:
+        assert max(prediction.n_abstained.max() for prediction in predictions) <= per_instance
+
+
+@pytest.mark.parametrize("name", ["hamming", "f1", "rank"])
+def test_a_large_budget_differs_by_little(name):
+    p = np.random.default_rng(0).beta(0.4, 0.9, (3000, 8))
+    best = abstain.budget.solve(p, loss=LOSSES[name], rate=0.2)
+    sketch, reviewer, predictions = two_passes(in_batches(p, 256), LOSSES[name], 4800)
+    assert reviewer.count == pytest.approx(best.count, abs=0 if name == "hamming" else 2)
+    assert total_of(predictions) <= best.bill.total + reviewer.gap + 1e-9
+    assert reviewer.gap <= (1e-4 if name == "hamming" else 8) * best.price.cost  # a bundle may be split
+    assert sketch.price(reviewer.margin).cost == pytest.approx(best.price.cost, rel=1e-4)
+    assert sketch.complete - reviewer.margin.saved == pytest.approx(best.bill.total, rel=1e-4)
+
+
+def test_ties_are_no_gap():
+    p = np.random.default_rng(1).choice([0.1, 0.3, 0.5], (200, 6))
+    best = abstain.budget.solve(p, count=500)
+    sketch, reviewer, predictions = two_passes(in_batches(p), abstain.Hamming(), 500)
+    assert reviewer.count == 500
+    assert reviewer.gap == 0.0
+    assert reviewer.margin.within > 200
+    assert total_of(predictions) == pytest.approx(best.bill.total, abs=1e-10)
+    assert sketch.price(reviewer.margin).cost == pytest.approx(best.price.cost, rel=1e-5)
+
+
+def test_a_review_cost_for_each_label():
+    p, review = random_probabilities(90, 8, seed=2), np.linspace(0.0, 0.3, 8)
+    best = abstain.budget.solve(p, count=80, review=review)
+    sketch, reviewer, predictions = two_passes(in_batches(p), abstain.Hamming(), 80, review=review)
+    assert reviewer.count == best.count == 80
+    assert total_of(predictions) <= best.bill.total + reviewer.gap + 1e-12
+    price = sketch.price(reviewer.margin)
+    np.testing.assert_array_equal(price.label_costs, best.price.label_costs)
+    assert price.cost == pytest.approx(best.price.cost, rel=1e-5)
+    with pytest.raises(abstain.InvalidBudget, match="a sum over labels"):
+        Sketch(abstain.FMeasure(), 8, review=review)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("per_instance", [None, 2])
+def test_sparse_as_dense(name, per_instance):
+    loss, random = LOSSES[name], np.random.default_rng(3)
+    p = np.where(random.random((200, 8)) < 0.5, random.beta(0.5, 1.0, (200, 8)), 0.0)
+    _, dense, predictions = two_passes(in_batches(p), loss, 90, per_instance=per_instance)
+    _, thin, of_sparse = two_passes(
+        [sparse.csr_array(batch) for batch in in_batches(p)], loss, 90, per_instance=per_instance
+    )
+    assert thin.count == dense.count == 90
+    assert total_of(of_sparse) == pytest.approx(total_of(predictions), abs=1e-9 + thin.gap + dense.gap)
+
+
+@pytest.mark.parametrize("name", ["costs", "f1"])
+def test_counts_of_parts_add_up(name):
+    batches = in_batches(random_probabilities(90, 8, seed=6))
+    whole, parts = Sketch(LOSSES[name], 8), []
+    for batch in batches:
+        whole.add(batch)
+        part = Sketch(LOSSES[name], 8)
+        part.add(batch)
+        parts.append(part.counted())
+    merged = Sketch(LOSSES[name], 8)
+    for counts in parts[::-1]:
+        merged.include(counts)
+    assert (merged.n_rows, merged.complete) == (90, pytest.approx(whole.complete, rel=1e-13))
+    for total in (0, 5, 77, 150, 10_000):
+        np.testing.assert_allclose(merged.margin(total), whole.margin(total), rtol=1e-13)
+    with pytest.raises(abstain.InvalidBudget, match="the table has 7 labels; the sketch counts for 8"):
+        merged.add(batches[0][:, :7])
+
+
+def test_bins_are_narrow_and_hold_what_they_should():
+    p = np.random.default_rng(5).random((50, 8)) * 10.0 ** np.random.default_rng(6).uniform(-25, 0, (50, 8))
+    sketch = Sketch(abstain.Hamming(), 8)
+    sketch.add(p)
+    values = np.sort(np.minimum(p, 1 - p).ravel())[::-1]
+    for total in (0, 3, 100, 200, 399):
+        margin = sketch.margin(total)
+        assert margin.above == np.count_nonzero(values > margin.high)
+        assert margin.within == np.count_nonzero((values > margin.low) & (values <= margin.high)) > 0
+        assert margin.high - margin.low <= max(1e-5 * margin.high, 1e-19)
+        assert margin.low < values[total] <= margin.high
+    assert sketch.margin(400)[:4] == (0.0, 0.0, 400, 0)
+    assert Sketch(abstain.Hamming(), 8).margin(3).above == 0
+
+
+def test_a_loss_that_understates_its_highest_cost_is_refused():
+    class Modest(abstain.Hamming):
+        def highest_cost(self, n_labels):
+            return 0.01
+
+    with pytest.raises(abstain.InvalidLoss, match=r"a review saves 0\.4, but .* from a cost of 0\.01 on"):
+        Sketch(Modest(), 2).add([[0.4, 0.001]])

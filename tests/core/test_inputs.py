@@ -1,0 +1,359 @@
+"""What may be passed as probabilities, and what is said of what may not."""
+
+import re
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from tests.support.cases import random_probabilities
+
+import abstain
+from abstain._core.losses import LOSSES
+from abstain.metrics import expected_generalized_loss
+
+P = random_probabilities(50, 7)
+EXPECTED = abstain.decide(P, penalty=0.2).labels
+
+
+def strided(p):
+    wide = np.zeros((p.shape[0], 2 * p.shape[1]))
+    wide[:, ::2] = p
+    return wide[:, ::2]
+
+
+def memory_map(p, folder):
+    np.save(folder / "p.npy", p)
+    return np.load(folder / "p.npy", mmap_mode="r")
+
+
+class ArrayLike:
+    """What torch and others offer: a view of their memory."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda p: p.tolist(),
+        lambda p: [tuple(row) for row in p.tolist()],
+        np.asfortranarray,
+        strided,
+        lambda p: p[::-1][::-1],
+        lambda p: p.astype(np.longdouble),
+        lambda p: np.ma.masked_array(p),
+        pd.DataFrame,
+        lambda p: pl.DataFrame(p, schema=[str(j) for j in range(p.shape[1])], orient="row"),
+        lambda p: pl.LazyFrame(p, schema=[str(j) for j in range(p.shape[1])], orient="row"),
+        lambda p: pa.Table.from_pandas(pd.DataFrame(p)),
+        lambda p: duckdb.from_arrow(pa.Table.from_pandas(pd.DataFrame(p))),
+        lambda p: pd.DataFrame(p).astype("Float64"),
+        lambda p: pd.DataFrame(p).astype({0: "Float64"}),
+        ArrayLike,
+    ],
+)
+def test_any_table_gives_the_same(convert, threads):
+    np.testing.assert_array_equal(abstain.decide(convert(P), penalty=0.2).labels, EXPECTED)
+
+
+@pytest.mark.parametrize(
+    ("convert", "kind"),
+    [
+        (lambda frame: frame, pd.DataFrame),
+        (pl.from_pandas, pl.DataFrame),
+        (lambda frame: pl.from_pandas(frame).lazy(), pl.DataFrame),
+        (pa.Table.from_pandas, pa.Table),
+        (lambda frame: duckdb.from_arrow(pa.Table.from_pandas(frame)), pa.Table),
+    ],
+    ids=["pandas", "polars", "polars lazy", "pyarrow", "duckdb"],
+)
+def test_frames_of_any_library_keep_their_names(convert, kind):
+    names = [f"label {j}" for j in range(P.shape[1])]
+    table = convert(pd.DataFrame(P, columns=names))
+    prediction = abstain.decide(table, penalty=0.2)
+    assert prediction.label_names == tuple(names)
+    answers = prediction.to_frame()
+    assert type(answers) is kind
+    np.testing.assert_array_equal(abstain.PartialPrediction(answers).labels, EXPECTED)
+    queue = abstain.review_queue(table, prediction).to_frame()
+    assert type(queue) is kind
+    assert len(queue) == prediction.n_abstained.sum()
+    assert abstain.Table(table).label_names == tuple(names)
+
+
+@pytest.mark.parametrize("convert", [pl.from_pandas, pa.Table.from_pandas, lambda frame: frame])
+def test_missing_and_text_columns_of_frames_are_named(convert):
+    frame = pd.DataFrame({"sky": [0.5, None], "sea": [0.1, 0.2]})
+    with pytest.raises(abstain.InvalidProbabilities, match=r"row 1.*, column 0 \(label 'sky'\) is nan"):
+        abstain.decide(convert(frame))
+    assert abstain.PartialPrediction(convert(pd.DataFrame({"sky": [1.0, None]}))).labels.tolist() == [[1], [-1]]
+    frame = pd.DataFrame({"sky": [0.5, 0.1], "id": ["a", "b"]})
+    with pytest.raises(abstain.InvalidProbabilities, match=r"column 1 \(label 'id'\) has type .*, expected numbers"):
+        abstain.decide(convert(frame))
+
+
+def test_memory_map(tmp_path):
+    np.testing.assert_array_equal(abstain.decide(memory_map(P, tmp_path), penalty=0.2).labels, EXPECTED)
+
+
+def test_torch_tensor():
+    torch = pytest.importorskip("torch", reason="torch is not installed; its tensors are read as any array-like is")
+    np.testing.assert_array_equal(abstain.decide(torch.tensor(P), penalty=0.2).labels, EXPECTED)
+    single = torch.tensor(P, dtype=torch.float32)
+    np.testing.assert_array_equal(
+        abstain.decide(single, penalty=0.2).labels, abstain.decide(single.numpy(), penalty=0.2).labels
+    )
+    with pytest.raises(abstain.InvalidProbabilities, match="grad"):
+        abstain.decide(torch.tensor(P, requires_grad=True))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_single_precision_is_read_as_it_is(loss):
+    single = P.astype(np.float32)
+    here, there = abstain.decide(single, loss), abstain.decide(single.astype(np.float64), loss)
+    np.testing.assert_array_equal(here.codes, there.codes)
+    np.testing.assert_array_equal(here.expected_loss, there.expected_loss)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_input_is_not_changed(loss):
+    before = P.copy()
+    abstain.risk_profile(P, loss).decide(0.1)
+    abstain.decide(P, loss, abstain.Concave(0.2))
+    np.testing.assert_array_equal(P, before)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_zero_instances(loss, convert):
+    empty = convert(np.zeros((0, 4)))
+    prediction = abstain.decide(empty, loss)
+    assert prediction.shape == (0, 4)
+    assert prediction.expected_loss.shape == (0,)
+    assert abstain.risk_profile(empty, loss).values.shape == (0, 5)
+    assert len(abstain.risk_profile(empty, loss).path()) == 0
+    assert repr(prediction)
+    assert prediction._repr_html_()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_one_instance_and_one_label(loss):
+    vector = abstain.decide(P[0], loss)
+    np.testing.assert_array_equal(vector.codes, abstain.decide(P[:1], loss).codes)
+    assert abstain.decide([[0.9], [0.5]], loss, None).shape == (2, 1)
+
+
+def test_frame_of_mixed_types():
+    assert abstain.decide(pd.DataFrame({"a": [0.95], "b": [False], "c": [1]})).labels.tolist() == [[1, 0, 1]]
+
+
+def test_rounding_is_forgiven():
+    assert abstain.decide([1 + 1e-12, -1e-12, 0.5], penalty=0.1).labels.tolist() == [[1, 0, -1]]
+    assert abstain.decide(np.array([1.0000002, 0.5], np.float32), penalty=0.1).expected_loss[0] == pytest.approx(0.1)
+
+
+def test_names_and_index_are_kept():
+    frame = pd.DataFrame([[0.95, 0.5], [0.1, 0.9]], columns=["sky", "sea"], index=["a", "b"])
+    prediction = abstain.decide(frame, penalty=0.2)
+    assert prediction.label_names == ("sky", "sea")
+    result = prediction.to_frame()
+    assert list(result.columns) == ["sky", "sea"]
+    assert list(result.index) == ["a", "b"]
+    assert result.loc["a", "sea"] is pd.NA
+    assert result["sky"].tolist() == [1, 0]
+    assert "sky" in repr(prediction)
+    polars = abstain.decide(pl.DataFrame({"sky": [0.95], "sea": [0.5]}), penalty=0.2).to_frame()
+    assert polars.to_dict(as_series=False) == {"sky": [1], "sea": [None]}
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, -0.1, 1.1, 1e300])
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_bad_value_is_named(bad, as_sparse, threads):
+    p = np.full((5000, 100), 0.25)
+    p[4321, 7] = bad
+    p[4900, 3] = -5.0
+    with pytest.raises(abstain.InvalidProbabilities, match=re.escape(f"row 4321, column 7 is {bad}; a")):
+        abstain.decide(sparse.csr_array(p) if as_sparse else p)
+    with pytest.raises(abstain.InvalidProbabilities, match="row 4321, column 7"):
+        abstain.risk_profile(sparse.csr_array(p) if as_sparse else p)
+
+
+def test_bad_value_in_a_frame_is_named_as_the_user_does():
+    frame = pd.DataFrame({"sky": [0.5, 0.5], "sea": [0.5, np.nan]}, index=["first", "second"])
+    with pytest.raises(
+        abstain.InvalidProbabilities, match=r"row 1 \(index 'second'\), column 1 \(label 'sea'\) is nan"
+    ):
+        abstain.decide(frame)
+    with pytest.raises(abstain.InvalidProbabilities, match="label 'sea'"):
+        abstain.decide(pl.DataFrame({"sky": [0.5], "sea": [None]}, schema={"sky": pl.Float64, "sea": pl.Float64}))
+    with pytest.raises(abstain.InvalidProbabilities, match=r"column 0 \(label 'id'\) has type (object|str)"):
+        abstain.decide(pd.DataFrame({"id": ["x"], "sky": [0.5]}))
+    with pytest.raises(abstain.InvalidProbabilities, match=r"column 0 \(label 'id'\) has type String"):
+        abstain.decide(pl.DataFrame({"id": ["x"], "sky": [0.5]}))
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (0.5, "0 dimensions"),
+        (np.zeros((2, 2, 2)), r"3 dimensions \(2, 2, 2\)"),
+        (np.zeros((3, 0)), "no label"),
+        ([], "no label"),
+        (sparse.csr_array((3, 0)), "no label"),
+        ([["a", "b"]], "table of numbers, got list"),
+        ([[0.1, 0.2], [0.3]], "cannot be read"),
+        (np.zeros((2, 2), complex), "table of numbers, got ndarray of dtype complex128"),
+        (sparse.csr_array(np.eye(2, dtype=complex)), "expected numbers"),
+        (np.ma.masked_array([[0.1, 0.2]], [[False, True]]), "row 0, column 1 is masked"),
+        (None, "table of numbers, got NoneType"),
+    ],
+)
+def test_what_is_no_table(table, message):
+    with pytest.raises(abstain.InvalidProbabilities, match=message):
+        abstain.decide(table)
+
+
+def test_broken_sparse_matrix():
+    broken = sparse.csr_array((np.array([0.5]), np.array([7]), np.array([0, 1])), shape=(1, 3))
+    with pytest.raises(abstain.InvalidProbabilities, match="column outside 0 … 2"):
+        abstain.decide(broken)
+
+
+@pytest.mark.parametrize("labels", [3, 4])
+def test_list_of_arrays_from_scikit_learn_is_recognised(labels):
+    by_label = [np.full((5, 2 if j < 3 else 1), 0.5) for j in range(labels)]
+    with pytest.raises(abstain.InvalidProbabilities, match=r"np\.column_stack"):
+        abstain.decide(by_label)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("dtype", ["f2", "f4", "g", ">f8", ">f4"])
+def test_any_precision(loss, dtype):
+    p = np.round(P, 2).astype(dtype)
+    expected = abstain.decide(p.astype(np.float64), loss, 0.1)
+    for table in (p, sparse.csr_array(p.astype("g" if dtype == "f2" else p.dtype.newbyteorder("=")))):
+        prediction = abstain.decide(table, loss, 0.1)
+        np.testing.assert_array_equal(prediction.n_abstained, expected.n_abstained)
+        again = expected_generalized_loss(table, prediction, loss, 0.1, average=False)
+        np.testing.assert_allclose(again, expected.expected_loss, rtol=0, atol=1e-11)
+
+
+def test_costs_given_by_name_are_held_to_them():
+    frame = pd.DataFrame([[0.9, 0.5], [0.3, 0.8]], columns=["sky", "sea"])
+    costs = pd.Series({"sea": 0.3, "sky": 0.1})
+    for call in (
+        lambda: abstain.decide(frame, penalty=abstain.PerLabel(costs)),
+        lambda: abstain.decide(frame, penalty=abstain.PerLabel(costs) + 0.1),
+        lambda: abstain.decide(frame, abstain.Hamming(false_positive=costs)),
+        lambda: abstain.risk_profile(frame, abstain.Hamming(false_positive=costs)),
+        lambda: expected_generalized_loss(frame, abstain.decide(frame), abstain.Hamming(costs), 0.1),
+        lambda: expected_generalized_loss(frame, abstain.decide(frame), "hamming", abstain.PerLabel(costs)),
+    ):
+        with pytest.raises(abstain.InvalidLabels, match="the same labels in another order: column 0 is 'sea'"):
+            call()
+    with pytest.raises(abstain.InvalidLoss, match="name different labels"):
+        abstain.Hamming(costs, costs[["sky", "sea"]])
+    named, plain = abstain.PerLabel(costs[["sky", "sea"]]), abstain.PerLabel([0.1, 0.3])
+    np.testing.assert_array_equal(
+        abstain.decide(frame, penalty=named).labels, abstain.decide(frame, penalty=plain).labels
+    )
+
+
+@pytest.mark.parametrize("penalty", [1e308, 10**400, abstain.Concave(1e308), abstain.PerLabel([1e308] * 7) + 1e308])
+def test_huge_costs_forbid_abstention(penalty):
+    assert not abstain.decide(P, penalty=penalty).n_abstained.any()
+
+
+def test_number_of_threads_is_checked(monkeypatch):
+    monkeypatch.setenv("ABSTAIN_NUM_THREADS", "many")
+    with pytest.raises(ValueError, match="ABSTAIN_NUM_THREADS is 'many'; expected a whole number"):
+        abstain.decide(P)
+
+
+def test_unknown_loss():
+    with pytest.raises(abstain.InvalidLoss, match="'hammming'; expected one of 'f1', 'hamming', 'jaccard'"):
+        abstain.decide(P, "hammming")
+    with pytest.raises(abstain.InvalidLoss, match="expected one of"):
+        abstain.decide(P, abstain.Hamming)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: abstain.Hamming(false_negative=-1), "false_negative is -1"),
+        (lambda: abstain.Hamming(false_positive=[1, np.nan]), "false_positive of label 1 is nan"),
+        (lambda: abstain.Hamming(false_positive=[[1]]), "shape"),
+        (lambda: abstain.Hamming(false_positive="x"), "must be numbers"),
+        (lambda: abstain.decide(P, abstain.Hamming([1, 2, 3])), "false_negative has 3 costs for 7 labels"),
+        (lambda: abstain.FMeasure(beta=0), "beta is 0; expected a finite number > 0"),
+        (lambda: abstain.FMeasure(beta=np.inf), "beta is inf"),
+        (lambda: abstain.FMeasure(beta="1"), "beta is '1'"),
+        (lambda: abstain.FMeasure(zero_division=0.5), "zero_division is 0.5; expected 0 or 1"),
+        (lambda: abstain.Jaccard(zero_division="warn"), "zero_division is 'warn'"),
+    ],
+)
+def test_bad_loss(make, message):
+    with pytest.raises(abstain.InvalidLoss, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("penalty", "message"),
+    [
+        (-0.1, "cost is -0.1; expected a number ≥ 0"),
+        (np.nan, "cost is nan"),
+        ("0.1", "penalty is '0.1'; a penalty is"),
+        (True, "penalty is True"),
+        ([0.0, 0.1], "has 2 values; 7 labels need 8"),
+        ([0.5] * 8, r"f\(0\) is 0.5"),
+        ([0, 1, 2, np.nan, 4, 5, 6, 7], r"f\(3\) is nan"),
+        ([0, 1, 2, -3, 4, 5, 6, 7], r"f\(3\) is -3"),
+        ([0, 1, 2, 3, 4, 5, 6, np.inf], r"f\(7\) is inf"),
+        (lambda a: a - 1, r"function <lambda>: f\(0\) is -1"),
+        (lambda a: -a, r"f\(1\) is -1"),
+        (lambda a: "x", "expected numbers"),
+        (np.zeros((2, 4)), "expected one row of numbers"),
+        ({"cost": 1}, r"penalty is {'cost': 1}; a penalty is a number"),
+    ],
+)
+def test_bad_penalty(penalty, message):
+    with pytest.raises(abstain.InvalidPenalty, match=message):
+        abstain.decide(P, penalty=penalty)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: abstain.PerLabel([0.1, -0.2]), "cost of label 1 is -0.2"),
+        (lambda: abstain.PerLabel([0.1, np.inf]), "cost of label 1 is inf"),
+        (lambda: abstain.PerLabel(0.1), "one row of numbers"),
+        (lambda: abstain.PerLabel([0.1]) + abstain.PerLabel([0.1]), "must count abstentions"),
+        (lambda: abstain.PerLabel([0.1]) + 0.1 + 0.1, "already carries"),
+        (lambda: abstain.decide(P, penalty=abstain.PerLabel([0.1])), "has 1 costs for 7 labels"),
+        (lambda: abstain.risk_profile(P).decide(abstain.PerLabel([0.1] * 7)), "use abstain.decide"),
+        (lambda: abstain.Linear("cheap"), "cost is 'cheap'"),
+    ],
+)
+def test_bad_penalty_object(make, message):
+    with pytest.raises(abstain.InvalidPenalty, match=message):
+        make()
+
+
+@pytest.mark.parametrize("loss", sorted(set(LOSSES) - {"hamming"}))
+def test_per_label_costs_are_refused_with_the_reason(loss):
+    with pytest.raises(abstain.InvalidPenalty, match="not a sum over labels"):
+        abstain.decide(P, loss, abstain.PerLabel([0.1] * 7))
+
+
+def test_penalties_may_be_added_from_either_side():
+    costs = abstain.PerLabel([0.1] * 7)
+    assert repr(costs + abstain.Concave(0.3)) == repr(abstain.Concave(0.3) + costs)
+    assert repr(0.5 + costs) == repr(costs + abstain.Linear(0.5))
