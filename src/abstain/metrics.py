@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain._core.blocks import Block
 from abstain._core.losses import Loss, LossLike, as_loss
 from abstain._core.penalties import Penalty, PenaltyLike, as_penalty
-from abstain._core.prediction import PartialPrediction, PartialRanking
-from abstain._core.probabilities import Block, Probabilities
+from abstain._core.prediction import PartialPrediction, PartialRanking, Prediction
+from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Matrix, dense
-from abstain._core.truth import Partial, aligned_blocks, differ, read_truth, require_same_table
+from abstain._core.truth import aligned_blocks, differ, read_truth, require_same_table
 from abstain._utils.backends import lazy_backend
 from abstain._utils.errors import InvalidLabels, InvalidLoss
 
@@ -155,7 +156,7 @@ def _total_and_number(*tables: Any, losses: Callable[..., NDArray[np.float64]]) 
 
 def _abstentions(prediction: Any) -> tuple[float, float]:
     """Labels left open, and labels."""
-    answers = prediction if isinstance(prediction, Partial) else PartialPrediction(prediction)
+    answers = prediction if isinstance(prediction, Prediction) else PartialPrediction(prediction)
     n, m = answers.shape
     return int(answers.n_abstained.sum()), n * m
 
@@ -202,18 +203,17 @@ def _expected(probabilities: Any, prediction: Any, loss: Loss, penalty: Penalty)
     answers = _as_partial(prediction, loss)
     table = Probabilities(probabilities)
     require_same_table(table.axes, table.matrix, answers, "probabilities")
-    table.check()
 
     def expected(block: Block, p: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
-        return loss.expected(block, np.clip(p.astype(np.float64), 0.0, 1.0), codes)
+        return loss.expected(block, p.astype(np.float64), codes)
 
-    return _generalized(expected, table.matrix, answers, loss, penalty)
+    return _generalized(expected, table.values(), answers, loss, penalty)
 
 
 def _generalized(
     loss_of_block: Callable[[Block, NDArray[Any], NDArray[Any]], NDArray[np.float64]],
     table: Matrix,
-    answers: Partial,
+    answers: Prediction,
     loss: Loss,
     penalty: Penalty,
 ) -> NDArray[np.float64]:
@@ -229,8 +229,8 @@ def _generalized(
     return total
 
 
-def _as_partial(prediction: Any, loss: Loss) -> Partial:
-    if isinstance(prediction, Partial):
+def _as_partial(prediction: Any, loss: Loss) -> Prediction:
+    if isinstance(prediction, Prediction):
         if isinstance(prediction, PartialRanking) != loss.gives_rankings:
             wanted = "a PartialRanking" if loss.gives_rankings else "labels, not a ranking"
             raise InvalidLoss(f"{loss!r} scores {wanted}; the prediction is a {type(prediction).__name__}")

@@ -53,7 +53,7 @@ def test_decision_is_optimal_and_abstains_least(loss_case, penalty_case):
         prediction = abstain.decide(p, loss, penalty)
         np.testing.assert_allclose(prediction.expected_loss, least, rtol=0, atol=1e-11)
         by_count = np.stack([np.where(n_abstained == a, totals, np.inf).min(axis=1) for a in range(m + 1)], axis=1)
-        cases.assert_fewest_of_the_best(by_count, loss.unit, prediction.n_abstained)
+        cases.assert_fewest_of_the_best(by_count, loss.tie_scale, prediction.n_abstained)
         np.testing.assert_allclose(
             expected_generalized_loss(p, prediction, loss, penalty, average=False), least, rtol=0, atol=1e-11
         )
@@ -81,8 +81,8 @@ def test_profile_decides_like_decide(loss_case, penalty_case, m):
     direct, profiled = abstain.decide(p, loss, penalty), profile.decide(penalty)
     np.testing.assert_allclose(profiled.expected_loss, direct.expected_loss, rtol=0, atol=1e-11)
     totals = profile.values + as_penalty(penalty).bind(m).counts
-    cases.assert_fewest_of_the_best(totals, loss.unit, direct.n_abstained)
-    cases.assert_fewest_of_the_best(totals, loss.unit, profiled.n_abstained)
+    cases.assert_fewest_of_the_best(totals, loss.tie_scale, direct.n_abstained)
+    cases.assert_fewest_of_the_best(totals, loss.tie_scale, profiled.n_abstained)
     again = expected_generalized_loss(p, profiled, loss, penalty, average=False)
     np.testing.assert_allclose(again, profiled.expected_loss, rtol=0, atol=1e-11)
 
@@ -102,8 +102,8 @@ def test_any_table_and_any_probabilities(loss_case, p, steps):
     prediction, brute = abstain.decide(p, loss, table), exhaustive.decide(p, loss, table)
     np.testing.assert_allclose(prediction.expected_loss, brute.expected_loss, rtol=0, atol=1e-11)
     totals = abstain.risk_profile(p, loss).values + table
-    cases.assert_fewest_of_the_best(totals, loss.unit, prediction.n_abstained)
-    cases.assert_fewest_of_the_best(totals, loss.unit, brute.n_abstained)
+    cases.assert_fewest_of_the_best(totals, loss.tie_scale, prediction.n_abstained)
+    cases.assert_fewest_of_the_best(totals, loss.tie_scale, brute.n_abstained)
 
 
 @pytest.mark.parametrize(("loss_case", "penalty_case"), cases.PAIRS, ids=str)

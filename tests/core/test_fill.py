@@ -64,7 +64,7 @@ def test_records_in_any_order(probabilities, form):
     np.testing.assert_array_equal(filled.labels, complete(prediction), strict=True)
     assert filled.label_names == prediction.label_names
     assert filled.axes.index is prediction.axes.index
-    assert filled.expected_loss is None
+    assert np.isnan(filled.expected_loss).all()
     assert (prediction.labels == -1).any(), "the prediction itself is left as it is"
 
 

@@ -59,7 +59,7 @@ def test_ranking():
 def test_predictions_from_elsewhere():
     prediction = PartialPrediction([[1, 0, -1]], label_names=["a", "b", "c"])
     assert prediction.n_abstained.tolist() == [1]
-    assert prediction.expected_loss is None
+    assert np.isnan(prediction.expected_loss).all()
     assert "33.3% abstained" in repr(prediction)
     assert PartialRanking([[1, 0, -1]]).order(0).tolist() == [1, 0]
     with pytest.raises(abstain.InvalidLabels, match="row 0, column 1 is 2; a label is 1, 0 or −1"):

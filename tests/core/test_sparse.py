@@ -8,8 +8,8 @@ from scipy import sparse
 from tests.support import cases
 
 import abstain
+from abstain._core.blocks import packed_blocks
 from abstain._core.losses import LOSSES
-from abstain._core.probabilities import packed_blocks
 from abstain.metrics import expected_generalized_loss, generalized_loss
 
 NONDECREASING = [

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from abstain._cli import main
-from abstain._utils.atomic import find_same, replacing, require_writable
+from abstain._utils.atomic import atomic_write, find_same, require_writable
 from abstain._utils.errors import InvalidDataset
 from abstain.streams import Job, budget_files, decide_files
 from abstain.streams._tables import Table, read_table, write_table
@@ -160,7 +160,7 @@ def test_tables_that_cannot_be_written_are_named_as_the_user_named_them():
 
 @needs_forbidden
 def test_a_draft_is_not_what_the_user_named():
-    with pytest.raises(OSError, match=r"^\[Errno \d+\]") as reason, replacing(FORBIDDEN / "x.csv"):
+    with pytest.raises(OSError, match=r"^\[Errno \d+\]") as reason, atomic_write(FORBIDDEN / "x.csv"):
         pass
     assert reason.value.filename == str(FORBIDDEN / "x.csv")
 

@@ -12,7 +12,7 @@ from abstain._core.decision import risk_profile
 from abstain._core.prediction import ABSTAIN, PartialPrediction
 from abstain._core.profile import RiskProfile
 from abstain._report import report
-from abstain._utils.atomic import replacing
+from abstain._utils.atomic import atomic_write
 from abstain._utils.extras import optional
 from abstain.datasets import load_digit_pairs
 from abstain.learners._classifier import AbstainingClassifier
@@ -142,7 +142,7 @@ def draw(demo: Demo, outcomes: Sequence[Outcome], path: Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
         axes.axvline(SHOWN_COST, color=GREY, linewidth=0.5)
     _draw_pictures(sides[1], demo)
-    with replacing(path) as target:
+    with atomic_write(path) as target:
         figure.savefig(target, dpi=150, format=path.suffix[1:])
 
 

@@ -5,20 +5,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from abstain._core.blocks import Block, StoredEntries
 from abstain._core.losses import Loss, LossLike, as_loss
 from abstain._core.penalties import BoundPenalty, Penalty, PenaltyLike, as_penalty
-from abstain._core.prediction import PartialPrediction, PartialRanking
-from abstain._core.prediction_writer import Assembly
-from abstain._core.probabilities import Block, Probabilities, Stretch
+from abstain._core.prediction import Prediction
+from abstain._core.prediction_writer import PredictionWriter
+from abstain._core.probabilities import Probabilities
 from abstain._core.profile import RiskProfile
 from abstain._core.tables import Axes
 from abstain._utils.backends import lazy_backend
 from abstain._utils.threads import for_each
 
 
-def decide(
-    probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike = 0.1
-) -> PartialPrediction | PartialRanking:
+def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike = 0.1) -> Prediction:
     """Argmin over all partial predictions ŷ of E[ℓ(y_D, ŷ_D)] + f(|A|), for each instance.
 
     D are the answered, A the abstained labels; the labels are taken to be independent given the instance (which
@@ -56,28 +55,28 @@ def decide(
     return decide_table(Probabilities(probabilities), chosen, priced)
 
 
-def decide_table(table: Probabilities, loss: Loss, penalty: Penalty) -> PartialPrediction | PartialRanking:
+def decide_table(table: Probabilities, loss: Loss, penalty: Penalty) -> Prediction:
     """The optimal partial prediction for probabilities that have been read."""
     return decide_bound(table, loss, bind_penalty(loss, penalty, table.n_labels, table.axes, is_sparse=table.is_sparse))
 
 
-def decide_bound(table: Probabilities, loss: Loss, costs: BoundPenalty) -> PartialPrediction | PartialRanking:
+def decide_bound(table: Probabilities, loss: Loss, costs: BoundPenalty) -> Prediction:
     """The optimal partial prediction for costs of abstaining that are known to go with the loss and the table."""
-    assembly = Assembly(table, loss)
+    writer = PredictionWriter(table, loss)
 
     def work(block: Block) -> None:
-        codes, expected = assembly.room(block)
+        codes, expected = writer.buffers(block)
         loss.decide(block, table.load(block), costs.narrowed(block.shape[1]), codes, expected)
-        assembly.store(block, codes, expected)
+        writer.write(block, codes, expected)
 
-    def work_as_stored(stretch: Stretch) -> None:
-        loss.decide_entries(stretch, table.load_entries(stretch), costs, *assembly.room(stretch))
+    def work_as_stored(stretch: StoredEntries) -> None:
+        loss.decide_entries(stretch, table.load_entries(stretch), costs, *writer.buffers(stretch))
 
     if table.is_sparse and loss.decides_by_entry(costs):
-        for_each(work_as_stored, table.stretches())
+        for_each(work_as_stored, table.stored_entries())
     else:
         for_each(work, table.blocks(loss.entries_per_block))
-    return assembly.finish()
+    return writer.finish()
 
 
 def bind_penalty(loss: Loss, penalty: Penalty, n_labels: int, axes: Axes, *, is_sparse: bool) -> BoundPenalty:
@@ -95,19 +94,19 @@ def bind_penalty(loss: Loss, penalty: Penalty, n_labels: int, axes: Axes, *, is_
 
 def decide_and_count(
     table: Probabilities, loss: Loss, penalty: Penalty, other: Penalty
-) -> tuple[PartialPrediction | PartialRanking, NDArray[np.intp]]:
+) -> tuple[Prediction, NDArray[np.intp]]:
     """The decision for one counting penalty, and how many labels of each instance another would leave open."""
     bound, also = penalty.bind(table.n_labels), other.bind(table.n_labels)
-    assembly, n_abstained = Assembly(table, loss), np.empty(table.n_rows, np.intp)
+    writer, n_abstained = PredictionWriter(table, loss), np.empty(table.n_rows, np.intp)
 
     def work(block: Block) -> None:
-        codes, expected = assembly.room(block)
+        codes, expected = writer.buffers(block)
         narrow = bound.narrowed(block.shape[1]), also.narrowed(block.shape[1])
         n_abstained[block.rows] = loss.decide_and_count(block, table.load(block), *narrow, codes, expected)
-        assembly.store(block, codes, expected)
+        writer.write(block, codes, expected)
 
     for_each(work, table.blocks(loss.entries_per_block))
-    return assembly.finish(), n_abstained
+    return writer.finish(), n_abstained
 
 
 def risk_profile(probabilities: Any, loss: LossLike = "hamming") -> RiskProfile:

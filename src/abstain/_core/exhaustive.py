@@ -10,19 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from abstain._core.blocks import Block
 from abstain._core.kernels.choice import SLACK
 from abstain._core.losses import Loss, LossLike, as_loss
 from abstain._core.penalties import PenaltyLike, as_penalty
-from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking
-from abstain._core.probabilities import Block, Probabilities
+from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking, Prediction
+from abstain._core.probabilities import Probabilities
 from abstain._utils.errors import InvalidProbabilities
 
 MOST_LABELS = 8
 
 
-def decide(
-    probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike = 0.1
-) -> PartialPrediction | PartialRanking:
+def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike = 0.1) -> Prediction:
     """As `abstain.decide`, for at most eight labels, by trying everything.
 
     Examples
@@ -38,18 +37,17 @@ def decide(
         raise InvalidProbabilities(
             f"probabilities: brute force takes dense tables of ≤ {MOST_LABELS} labels, got {got}"
         )
-    table.check()
     chosen.check(m)
-    p = np.clip(np.asarray(table.matrix, dtype=np.float64), 0.0, 1.0)
+    p = np.asarray(table.values(), dtype=np.float64)
     kind = PartialRanking if chosen.gives_rankings else PartialPrediction
     codes = partial_rankings(m) if chosen.gives_rankings else partial_predictions(m)
     abstained = codes == ABSTAIN
     n_open, bound = abstained.sum(axis=1), as_penalty(penalty).bind(m)
-    counts, tie = bound.counted(chosen.unit)
+    counts, tie = bound.counted(chosen.tie_scale)
     losses = expected_losses(p, chosen, codes)
     totals = losses + replace(bound, counts=counts).charge(n_open, abstained)
     least = totals.min(axis=1, keepdims=True)
-    best = np.argmax(totals <= least + max(tie, SLACK) * (chosen.unit + np.abs(least)), axis=1)
+    best = np.argmax(totals <= least + max(tie, SLACK) * (chosen.tie_scale + np.abs(least)), axis=1)
     expected = losses[np.arange(len(p)), best] + bound.charge(n_open, abstained)[best]
     return kind.trusted(codes[best], table.axes, expected)
 

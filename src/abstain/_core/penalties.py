@@ -75,14 +75,14 @@ class BoundPenalty:
         counts = np.append(self.counts[:width], self.counts[-1])
         return BoundPenalty(counts, self.is_concave, self.slope, self.label_costs, self.is_linear)
 
-    def counted(self, unit: float) -> tuple[NDArray[np.float64], float]:
+    def counted(self, tie_scale: float) -> tuple[NDArray[np.float64], float]:
         """What a abstentions count when totals are compared, and up to which difference these are equal.
 
         A linear penalty is tipped as `abstain._core.kernels.choice` says, and then no two totals that differ are equal.
         """
         if not self.is_linear:
             return self.counts, TIE
-        return tipped(self.counts, unit * np.arange(len(self.counts))), 0.0
+        return tipped(self.counts, tie_scale * np.arange(len(self.counts))), 0.0
 
     def charge(self, n_abstained: NDArray[np.intp], abstained: Any) -> NDArray[np.float64]:
         """What each instance pays, given how many labels and which (a boolean n × m table) it leaves open.

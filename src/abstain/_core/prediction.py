@@ -5,7 +5,7 @@ The only place that knows how an abstention is written: −1 in arrays, ``<NA>``
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,7 @@ class _Partial(ABC):
         self._set(matrix.astype(self.code_type), axes, expected)
 
     @classmethod
-    def trusted(cls, codes: Matrix, axes: Axes, expected_loss: NDArray[np.float64] | None) -> Self:
+    def trusted(cls, codes: Matrix, axes: Axes, expected_loss: NDArray[np.float64] | None = None) -> Self:
         """Without a check or a copy, for codes that this package has made."""
         self = cls.__new__(cls)
         self._set(codes, axes, expected_loss)
@@ -55,8 +55,8 @@ class _Partial(ABC):
     def _set(self, codes: Matrix, axes: Axes, expected_loss: NDArray[np.float64] | None) -> None:
         self.codes = codes
         self.axes = axes
-        self.expected_loss = expected_loss
-        """The expected generalised loss of each instance, penalty included; None if the answers came from elsewhere."""
+        self.expected_loss = np.full(codes.shape[0], np.nan) if expected_loss is None else expected_loss
+        """The expected generalised loss of each instance, penalty included; NaN if the answers came from elsewhere."""
 
     @abstractmethod
     def _check(self, matrix: Matrix, axes: Axes) -> None:
@@ -122,7 +122,8 @@ class _Partial(ABC):
     def _summary(self) -> str:
         n, m = self.shape
         rate = self.n_abstained.sum() / max(1, n * m)
-        expected = "" if self.expected_loss is None or n == 0 else f", expected loss {self.expected_loss.mean():.4g}"
+        mean = self.expected_loss.mean() if n else np.nan
+        expected = "" if np.isnan(mean) else f", expected loss {mean:.4g}"
         size = f"{n} instance{'' if n == 1 else 's'} × {m} label{'' if m == 1 else 's'}"
         return f"{type(self).__name__} of {size}: {rate:.1%} abstained{expected}"
 
@@ -245,7 +246,7 @@ class PartialPrediction(_Partial):
             codes.eliminate_zeros()
         else:
             codes[found.row, found.label] = found.answer
-        return PartialPrediction.trusted(codes, self.axes, None)
+        return PartialPrediction.trusted(codes, self.axes)
 
     def _lists(self, i: int) -> dict[str, NDArray[np.intp]]:
         labels, codes = self._stored(i)
@@ -317,7 +318,7 @@ class PartialRanking(_Partial):
         key[found.row, found.label] = np.where(found.answer == 1, ABSTAIN, m)
         positions = np.argsort(np.argsort(key, axis=1, kind="stable"), axis=1).astype(np.int32)
         positions[key == m + 1] = ABSTAIN
-        return PartialRanking.trusted(positions, self.axes, None)
+        return PartialRanking.trusted(positions, self.axes)
 
     def _lists(self, i: int) -> dict[str, NDArray[np.intp]]:
         labels, codes = self._stored(i)
@@ -347,6 +348,10 @@ class PartialRanking(_Partial):
         everywhere = np.arange(n + 1) * m, np.tile(np.arange(m), n)
         packing.lift_positions(*everywhere, some.indptr, some.indices, some.data, corner.reshape(-1))
         return corner
+
+
+Prediction: TypeAlias = PartialPrediction | PartialRanking
+"""What a decision gives: labels, or a ranking for losses that score rankings."""
 
 
 def _short(name: str, most: int = 24) -> str:

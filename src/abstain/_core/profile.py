@@ -6,15 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain._core.blocks import Block
 from abstain._core.kernels import packing
 from abstain._core.kernels.choice import tipped
 from abstain._core.kernels.hull import lower_hull
 from abstain._core.losses import Loss
 from abstain._core.losses.base import BlockProfile
 from abstain._core.penalties import Linear, PenaltyLike, as_penalty
-from abstain._core.prediction import PartialPrediction, PartialRanking
-from abstain._core.prediction_writer import Assembly
-from abstain._core.probabilities import Block, Probabilities
+from abstain._core.prediction import Prediction
+from abstain._core.prediction_writer import PredictionWriter
+from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Axes
 from abstain._utils.errors import InvalidLoss
 from abstain._utils.threads import for_each
@@ -38,7 +39,7 @@ class CostPath:
     """
 
     def __init__(
-        self, indptr: NDArray[np.int64], costs: NDArray[np.float64], counts: NDArray[np.int64], unit: float
+        self, indptr: NDArray[np.int64], costs: NDArray[np.float64], counts: NDArray[np.int64], tie_scale: float
     ) -> None:
         self.indptr = indptr
         """Where the corners of each instance begin in the flat arrays; as in CSR, one number more than instances."""
@@ -46,8 +47,8 @@ class CostPath:
         """The costs of all instances, one after the other."""
         self.flat_counts = counts
         """How many labels are left open from each of these costs on."""
-        self.unit = unit
-        """The `Loss.unit` of the loss: which costs are equal depends on it."""
+        self.tie_scale = tie_scale
+        """The `Loss.tie_scale` of the loss: which costs are equal depends on it."""
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -71,7 +72,7 @@ class CostPath:
     def break_points(self) -> NDArray[np.float64]:
         """All costs > 0 at which anything changes, increasing; of costs that differ by rounding only, the highest."""
         costs = np.sort(self.flat_costs[self.flat_costs > 0])
-        return costs[last_of_equals(costs, self.unit)]
+        return costs[last_of_equals(costs, self.tie_scale)]
 
     def at(self, cost: float) -> NDArray[np.int64]:
         """How many labels each instance leaves open at this cost."""
@@ -79,21 +80,21 @@ class CostPath:
 
     def corner_at(self, cost: float) -> NDArray[np.int64]:
         """Where in the flat arrays each instance is at this cost."""
-        passed = np.concatenate([[0], np.cumsum(self.flat_costs <= tipped(Linear(cost).cost, self.unit))])
+        passed = np.concatenate([[0], np.cumsum(self.flat_costs <= tipped(Linear(cost).cost, self.tie_scale))])
         corner: NDArray[np.int64] = self.indptr[:-1] + passed[self.indptr[1:]] - passed[self.indptr[:-1]] - 1
         return corner
 
 
-def last_of_equals(costs: NDArray[np.float64], unit: float) -> NDArray[np.intp]:
+def last_of_equals(costs: NDArray[np.float64], tie_scale: float) -> NDArray[np.intp]:
     """Where in increasing costs each run of equal ones ends: at all of these, decisions are the same."""
-    return np.flatnonzero(np.append(costs[1:], np.inf) > tipped(costs, unit))
+    return np.flatnonzero(np.append(costs[1:], np.inf) > tipped(costs, tie_scale))
 
 
 def require_profile(loss: Loss, n_labels: int, axes: Axes, is_sparse: bool) -> None:
     """Raise `InvalidLoss` or `InvalidLabels` if there is no profile of a loss for such a table."""
     loss.check(n_labels)
     axes.require_labels(loss.label_names, repr(loss))
-    if is_sparse and not loss.zeros_are_safe:
+    if is_sparse and not loss.zeros_cost_nothing:
         raise InvalidLoss(
             f"the profile of {loss!r} on sparse probabilities would be dense: with zero_division=0, leaving open "
             "what is stored does not make the risk 0. Use zero_division=1, a dense array, or abstain.decide."
@@ -162,38 +163,38 @@ class RiskProfile:
         shape = (self._probabilities.n_rows, self._probabilities.n_labels + 1)
         return sparse.csr_array((data, indices, source.indptr.copy()), shape)
 
-    def decide(self, penalty: PenaltyLike = 0.1) -> PartialPrediction | PartialRanking:
+    def decide(self, penalty: PenaltyLike = 0.1) -> Prediction:
         """The optimal partial prediction for a further counting penalty; as `abstain.decide`, from what is known."""
         bound = as_penalty(penalty).bind(self._probabilities.n_labels)
         bound.require_counting()
         if self._probabilities.is_sparse:
             bound.require_nondecreasing()
-        assembly = Assembly(self._probabilities, self.loss)
+        writer = PredictionWriter(self._probabilities, self.loss)
 
         def work(piece: tuple[Block, BlockProfile]) -> None:
             block, profile = piece
-            codes, expected = assembly.room(block)
+            codes, expected = writer.buffers(block)
             p = self._probabilities.load(block)
             self.loss.decide_from_profile(block, p, profile, bound.narrowed(block.shape[1]), codes, expected)
-            assembly.store(block, codes, expected)
+            writer.write(block, codes, expected)
 
         for_each(work, self.pieces())
-        return assembly.finish()
+        return writer.finish()
 
-    def with_counts(self, n_abstained: NDArray[Any]) -> PartialPrediction | PartialRanking:
+    def with_counts(self, n_abstained: NDArray[Any]) -> Prediction:
         """The best partial prediction that leaves just so many labels of each instance open; no penalty is charged."""
-        assembly = Assembly(self._probabilities, self.loss)
+        writer = PredictionWriter(self._probabilities, self.loss)
 
         def work(piece: tuple[Block, BlockProfile]) -> None:
             block, profile = piece
-            codes, expected = assembly.room(block)
+            codes, expected = writer.buffers(block)
             count = n_abstained[block.rows].astype(np.intp)
             self.loss.attain(block, self._probabilities.load(block), profile, count, codes)
             expected[:] = profile.values[np.arange(len(count)), count]
-            assembly.store(block, codes, expected)
+            writer.write(block, codes, expected)
 
         for_each(work, self.pieces())
-        return assembly.finish()
+        return writer.finish()
 
     def path(self, most: int | None = None) -> CostPath:
         """All break points of the linear cost, with the number of abstentions between them; of at most so many."""
@@ -207,7 +208,7 @@ class RiskProfile:
             values = whole if most is None else np.ascontiguousarray(whole[:, : most + 1])
             breaks, counts = np.empty(values.shape), np.empty(values.shape, np.int64)
             size = np.empty(len(values), np.int64)
-            lower_hull(values, self.loss.unit, breaks, counts, size)
+            lower_hull(values, self.loss.tie_scale, breaks, counts, size)
             sizes[block.rows] = size + 1
             inside = np.arange(values.shape[1]) <= size[:, np.newaxis]
             costs = np.concatenate([np.zeros((len(values), 1)), breaks[:, :-1]], axis=1)
@@ -222,7 +223,7 @@ class RiskProfile:
             within = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length)
             at = np.repeat(indptr[rows], length) + within
             costs[at], counts[at] = found[k]
-        return CostPath(indptr, costs, counts, self.loss.unit)
+        return CostPath(indptr, costs, counts, self.loss.tie_scale)
 
 
 def _with_hidden(values: NDArray[np.float64], n_hidden: int) -> NDArray[np.float64]:

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from abstain._core.blocks import Block
 from abstain._core.kernels.choice import TIE
 from abstain._core.losses import DecomposableLoss, Loss, LossLike, as_loss
 from abstain._core.losses.base import Counts, Floats
 from abstain._core.penalties import BoundPenalty, PenaltyLike, as_penalty
-from abstain._core.prediction import ABSTAIN, PartialPrediction
-from abstain._core.probabilities import Block, Probabilities
-from abstain._core.truth import Partial, aligned_blocks, require_same_table
+from abstain._core.prediction import ABSTAIN, PartialPrediction, Prediction
+from abstain._core.probabilities import Probabilities
+from abstain._core.truth import aligned_blocks, require_same_table
 from abstain._utils.errors import InvalidLoss
 
 MOST_LABELS = 100  # all counts of four roles are tried
@@ -106,11 +107,10 @@ def is_uncertainty_aligned(prediction: Any, probabilities: Any) -> Verdict:
     >>> abstain.is_uncertainty_aligned(abstain.decide(p, "rank", 0.03), p).witness.answered_label
     3
     """
-    partial: Partial = prediction if isinstance(prediction, Partial) else PartialPrediction(prediction)
+    partial: Prediction = prediction if isinstance(prediction, Prediction) else PartialPrediction(prediction)
     table = Probabilities(probabilities)
     require_same_table(table.axes, table.matrix, partial, "probabilities")
-    table.check()
-    for block, p, codes in aligned_blocks(table.matrix, partial, 1 << 18):
+    for block, p, codes in aligned_blocks(table.values(), partial, 1 << 18):
         uncertainty = 2.0 * np.minimum(p, 1.0 - p)
         answered = np.where(codes != ABSTAIN, uncertainty, -np.inf)
         abstained = np.where(codes == ABSTAIN, uncertainty, np.inf)

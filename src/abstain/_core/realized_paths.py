@@ -6,12 +6,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from abstain._core.blocks import Block
 from abstain._core.kernels import labelwise
 from abstain._core.kernels.tally import tally
 from abstain._core.losses import Loss, LossLike, as_loss
 from abstain._core.losses.base import BlockProfile
-from abstain._core.losses.labelwise import CertaintyLoss, free
-from abstain._core.probabilities import Block, Probabilities
+from abstain._core.losses.labelwise import LabelwiseLoss, free
+from abstain._core.probabilities import Probabilities
 from abstain._core.profile import CostPath, RiskProfile
 from abstain._core.tables import Axes, dense
 from abstain._core.truth import truth_beside
@@ -104,7 +105,7 @@ def _follow(profile: RiskProfile, path: CostPath, truth: NDArray[np.int8] | None
         if truth is None or realized is None:
             return
         y = truth[block.rows]
-        scored = _score_nested(loss, walk, y) if isinstance(loss, CertaintyLoss) else _score_one_by_one(loss, walk, y)
+        scored = _score_nested(loss, walk, y) if isinstance(loss, LabelwiseLoss) else _score_one_by_one(loss, walk, y)
         realized[walk.corners], found = scored
         if counts is not None:
             counts[:, walk.corners] = found
@@ -134,7 +135,7 @@ Scored: TypeAlias = tuple[NDArray[np.float64], NDArray[np.int32]]
 """Of each corner: the loss, and hits, false alarms, misses and caught errors, one row each (no meaning of rankings)."""
 
 
-def _score_nested(loss: CertaintyLoss, walk: _Walk, y: NDArray[np.int8]) -> Scored:
+def _score_nested(loss: LabelwiseLoss, walk: _Walk, y: NDArray[np.int8]) -> Scored:
     """Each label has one answer, given from some cost on: the scores of all corners are running totals."""
     fn, fp = loss.costs(walk.block)
     scores, values = np.empty_like(walk.p), np.empty_like(walk.known.values)

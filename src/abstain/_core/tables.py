@@ -143,14 +143,14 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class RowSlice:
     """Some rows of a larger table: whatever takes a table takes them, and errors name them as in the whole.
 
     Examples
     --------
     >>> import abstain
-    >>> from abstain._core.tables import Part
-    >>> abstain.decide(Part([[0.2, 0.7], [0.1, 1.7]], first_row=5000))
+    >>> from abstain._core.tables import RowSlice
+    >>> abstain.decide(RowSlice([[0.2, 0.7], [0.1, 1.7]], first_row=5000))
     Traceback (most recent call last):
     abstain.InvalidProbabilities: probabilities: row 5001, column 1 is 1.7; a probability is a number from 0 to 1
     """
@@ -214,7 +214,7 @@ def names_of(series: Any) -> tuple[Hashable, ...] | None:
 def read_matrix(table: Any, what: str, error: type[ValueError]) -> tuple[Matrix, Axes]:
     """Any table as a 2-D array of numbers or a CSR array with sorted, unique columns; a vector is one row."""
     axes = Axes()
-    if isinstance(table, Part):
+    if isinstance(table, RowSlice):
         matrix, axes = read_matrix(table.table, what, error)
         return matrix, replace(axes, first_row=table.first_row, within=table.within)
     if isinstance(table, Table):

@@ -2,19 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain._core.blocks import Block, similar_rows
 from abstain._core.kernels import packing
-from abstain._core.prediction import PartialPrediction, PartialRanking, require_codes
-from abstain._core.probabilities import Block, Probabilities, similar_rows
+from abstain._core.prediction import PartialRanking, Prediction, require_codes
+from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Axes, Matrix, read_matrix
 from abstain._utils.errors import InvalidLabels
-
-Partial: TypeAlias = PartialPrediction | PartialRanking
 
 
 def read_truth(y_true: Any, what: str = "y_true") -> tuple[Matrix, Axes]:
@@ -24,7 +23,7 @@ def read_truth(y_true: Any, what: str = "y_true") -> tuple[Matrix, Axes]:
     return truth.astype(np.int8, copy=False), axes
 
 
-def require_same_table(axes: Axes, matrix: Matrix, partial: Partial, what: str) -> None:
+def require_same_table(axes: Axes, matrix: Matrix, partial: Prediction, what: str) -> None:
     """Raise `InvalidLabels` if a table is not about the same rows and labels as a prediction."""
     if matrix.shape != partial.shape:
         raise InvalidLabels(f"{what} has shape {matrix.shape}; the prediction has {partial.shape}")
@@ -58,7 +57,9 @@ class SharedBlock(Block):
         return self.labels
 
 
-def aligned_blocks(table: Matrix, partial: Partial, entries: int) -> Iterator[tuple[Block, NDArray[Any], NDArray[Any]]]:
+def aligned_blocks(
+    table: Matrix, partial: Prediction, entries: int
+) -> Iterator[tuple[Block, NDArray[Any], NDArray[Any]]]:
     """Blocks of a table and of a prediction, the same labels side by side; sparse ones are packed together."""
     n, m = partial.shape
     if not sparse.issparse(table) and not sparse.issparse(partial.codes):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from abstain._utils.atomic import replacing
+from abstain._utils.atomic import atomic_write
 from abstain._utils.wording import plural
 
 HEIGHT = 800  # pixels of the frame in a notebook
@@ -27,7 +27,7 @@ class Report:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file, whole or not at all."""
-        with replacing(Path(path)) as target:
+        with atomic_write(Path(path)) as target:
             target.write(self.html.encode("utf-8"))
 
     def __str__(self) -> str:

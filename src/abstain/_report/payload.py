@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from abstain._core.blocks import Block
 from abstain._core.kernels.choice import SLACK, TIE
 from abstain._core.losses import LOSSES, Hamming, Loss
 from abstain._core.losses.base import BlockProfile
 from abstain._core.penalties import Concave
-from abstain._core.probabilities import Block, Probabilities
+from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Axes, dense
 from abstain._core.truth import truth_beside
 from abstain._report.encoding import Packed, pack, pack_bits, pack_counts, pack_numbers
@@ -101,11 +102,11 @@ def gather(
     n, m = table.n_rows, table.n_labels
     if n == 0:
         raise InvalidProbabilities("probabilities: there are no rows, so there is nothing to report")
-    table.check()
+    values = table.values()
     truth = None if y_true is None else truth_beside(table, y_true)
     said = None if texts is None else _read_texts(texts, n)
     rows = sample_rows(n, m, max_entries, random_state)
-    p = np.clip(dense(table.matrix[rows]).astype(np.float64), 0.0, 1.0)
+    p = dense(values[rows]).astype(np.float64)
     y = None if truth is None else dense(truth[rows]).astype(np.bool_)
     pictures = None if images is None else draw_pictures(images, n, rows)
 
@@ -206,7 +207,7 @@ def _describe_losses(p: NDArray[np.float64], losses: dict[str, Loss]) -> tuple[l
     for name, loss in losses.items():
         profile = _profile(p, loss)
         cost = largest_cost(profile.values)
-        described.append({"name": name, "title": TITLES[name], "unit": loss.unit, "largestCost": cost})
+        described.append({"name": name, "title": TITLES[name], "unit": loss.tie_scale, "largestCost": cost})
         if name in EMBEDDED and profile.start is not None:
             arrays[f"{name}-values"] = pack_numbers(profile.values)
             arrays[f"{name}-start"] = pack_counts(profile.start)

@@ -18,7 +18,7 @@ FORGOTTEN = 3600.0  # seconds after which a draft belongs to nobody
 
 
 @contextmanager
-def replacing(file: Path) -> Iterator[IO[bytes]]:
+def atomic_write(file: Path) -> Iterator[IO[bytes]]:
     """A new file beside the old one, which takes its place only if all went well and is on the disk."""
     place = Path(os.path.realpath(file))  # a link stays one
     remove_forgotten(place.parent)
@@ -95,7 +95,7 @@ def temporary_file(beside: Path | None = None) -> IO[bytes]:
         raise _explained(reason, beside) from reason
 
 
-def nameless_file(owner: object, beside: Path | None = None) -> IO[bytes]:
+def spill_file(owner: object, beside: Path | None = None) -> IO[bytes]:
     """A `temporary_file` that vanishes with its owner."""
     file = temporary_file(beside)
     weakref.finalize(owner, file.close)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from abstain._core.decision import decide
 from abstain._core.losses import Loss
 from abstain._core.penalties import BoundPenalty, Capped, Linear, Penalty, PerLabel
-from abstain._core.prediction import PartialPrediction, PartialRanking
+from abstain._core.prediction import PartialPrediction, PartialRanking, Prediction
 from abstain._core.probabilities import Probabilities
 from abstain._utils.html import table
 from abstain._utils.wording import plural
@@ -104,7 +104,7 @@ class Price(Penalty):
         """f(0) … f(m) for m labels, and what each label costs besides."""
         return self.penalty.bind(n_labels)
 
-    def decide(self, probabilities: Any) -> PartialPrediction | PartialRanking:
+    def decide(self, probabilities: Any) -> Prediction:
         """The decision for new instances at this price: as many as there are, one at a time or in batches."""
         return decide(probabilities, self.loss, self)
 
@@ -134,7 +134,7 @@ class Allocation:
 
     price: Price
     """What a review must save to be made; `price.decide` applies it to new data."""
-    prediction: PartialPrediction | PartialRanking
+    prediction: Prediction
     """What is answered, and what is reviewed. Its expected loss holds what reviews cost, but no shadow price."""
     budget: int | None
     """How many reviews were allowed; None if only their cost or caps limit them."""
@@ -184,9 +184,8 @@ def allocated(
     return Allocation(price, prediction, limits.total, bill_of(prediction, limits.review), gap)
 
 
-def bill_of(prediction: PartialPrediction | PartialRanking, review: NDArray[np.float64]) -> Bill:
+def bill_of(prediction: Prediction, review: NDArray[np.float64]) -> Bill:
     """What is expected to be paid where the abstentions are reviews, each at this cost or at that of its label."""
-    assert prediction.expected_loss is not None
     paid = 0.0
     if review.ndim == 1:
         paid = float(np.asarray(prediction.abstained.sum(axis=0)).ravel() @ review)

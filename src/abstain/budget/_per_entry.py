@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain._core.blocks import Block, StoredEntries
 from abstain._core.decision import decide_table
 from abstain._core.kernels import labelwise, savings
 from abstain._core.losses import DecomposableLoss
 from abstain._core.prediction import ABSTAIN
-from abstain._core.prediction_writer import Assembly, overlaid
-from abstain._core.probabilities import Block, Probabilities, Stretch
+from abstain._core.prediction_writer import PredictionWriter, overlaid
+from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Axes, Matrix
 from abstain._utils.threads import for_each
 from abstain.budget._allocation import Allocation, Price, allocated
@@ -103,7 +104,6 @@ def _solve_uncapped(table: Probabilities, loss: DecomposableLoss, limits: Limits
     if limits.total is None:
         price = price_of(loss, limits, table.axes, table.n_labels, 0.0, np.zeros(table.n_labels))
         prediction = decide_table(table, loss, price)
-        assert prediction.expected_loss is not None
         return allocated(price, prediction.codes, prediction.expected_loss, table, limits)
     for low, high in _windows(table, loss, limits):
         reviewed = reviewed_above(table, loss, limits, low, high)
@@ -139,16 +139,18 @@ def _places(block: Block, position: NDArray[np.int64]) -> tuple[NDArray[np.int64
 
 def reviewed_above(table: Probabilities, loss: DecomposableLoss, limits: Limits, low: float, high: float) -> Reviewed:
     """What saves more than `high` is reviewed; what saves at most that, but more than `low`, is collected."""
-    blocks: list[Block | Stretch] = list(table.stretches() if table.is_sparse else table.blocks(loss.entries_per_block))
-    assembly = Assembly(table, loss)
+    blocks: list[Block | StoredEntries] = list(
+        table.stored_entries() if table.is_sparse else table.blocks(loss.entries_per_block)
+    )
+    writer = PredictionWriter(table, loss)
     n_open, found = np.empty(table.n_rows, np.int64), [NOTHING] * len(blocks)
 
     def work(k: int) -> None:
         block = blocks[k]
-        p = table.load_entries(block) if isinstance(block, Stretch) else table.load(block)
+        p = table.load_entries(block) if isinstance(block, StoredEntries) else table.load(block)
         position, value = np.empty(p.size + 1, np.int64), np.empty(p.size + 1)
-        out = *assembly.room(block), n_open[block.rows], position, value
-        if isinstance(block, Stretch):
+        out = *writer.buffers(block), n_open[block.rows], position, value
+        if isinstance(block, StoredEntries):
             costs = *loss.read_error_costs(table.n_labels), limits.review
             size = savings.review_entries_above(p, block.labels, block.indptr, *costs, low, high, *out)
             places = block.places(position[:size])
@@ -159,8 +161,7 @@ def reviewed_above(table: Probabilities, loss: DecomposableLoss, limits: Limits,
         found[k] = Entries(*places, value[:size].copy())
 
     for_each(work, range(len(blocks)))
-    prediction = assembly.finish()
-    assert prediction.expected_loss is not None
+    prediction = writer.finish()
     return Reviewed(prediction.codes, prediction.expected_loss, n_open, _joined(found))
 
 
@@ -192,7 +193,6 @@ def _best_of_labels(
     scarcity = np.zeros(table.n_labels)
     if table.is_sparse:
         return _best_stored_of_labels(table, loss, limits, scarcity), scarcity
-    table.check()
     found: list[Entries] = []
     for label, row, value in _columns(table, loss, limits):
         column = Entries(row, np.full(len(row), label), value)
@@ -208,13 +208,13 @@ def _best_stored_of_labels(
     source = table.matrix
     saved, allowed = np.empty(len(source.data)), np.empty(len(source.data), np.bool_)
 
-    def work(stretch: Stretch) -> None:
+    def work(stretch: StoredEntries) -> None:
         costs = *loss.read_error_costs(table.n_labels), limits.review
         missed, wrong, review = (cost[stretch.labels] if cost.ndim else cost for cost in costs)
         p = table.load_entries(stretch).astype(np.float64)
         saved[stretch.entries] = savings.saving(np.minimum(missed * p, wrong * (1.0 - p)), review)
 
-    for_each(work, table.stretches())
+    for_each(work, table.stored_entries())
     savings.best_of_labels(source.indices, saved, limits.per_label, np.empty_like(source.indices), allowed, scarcity)
     candidates = saved[allowed]
     if limits.total is not None and limits.total < len(candidates):
@@ -232,9 +232,10 @@ def _columns(
     """For each label of a dense table, the rows where a review saves anything, and how much."""
     costs = *loss.read_error_costs(table.n_labels), limits.review
     missed, wrong, review = (np.broadcast_to(cost, table.n_labels) for cost in costs)
+    values = table.values()
     for first in range(0, table.n_labels, COLUMNS):
-        some = np.ascontiguousarray(table.matrix[:, first : first + COLUMNS].T, np.float64)
-        for label, p in enumerate(np.clip(some, 0.0, 1.0), start=first):
+        some = np.ascontiguousarray(values[:, first : first + COLUMNS].T, np.float64)
+        for label, p in enumerate(some, start=first):
             value = savings.saving(np.minimum(missed[label] * p, wrong[label] * (1.0 - p)), review[label])
             row = np.flatnonzero(value > 0)
             yield label, row, value[row]

@@ -63,7 +63,6 @@ def solve_by_instance(source: Probabilities | RiskProfile, loss: Loss, limits: L
     nothing_yet = np.zeros(table.n_rows, np.int64)
     spent = spend(partial(values_of, profile), table.widest, steps, limits, nothing_yet, limits.total, is_all=True)
     prediction = profile.with_counts(spent.counts)
-    assert prediction.expected_loss is not None
     expected = prediction.expected_loss + limits.uniform_review * spent.counts
     price = Price(spent.price, loss, limits.per_instance)
     return allocated(price, prediction.codes, expected, table, limits, spent.gap)
@@ -74,14 +73,13 @@ def _at_review_cost(table: Probabilities, loss: Loss, limits: Limits) -> Allocat
     review = limits.uniform_review
     price = Price(review, loss, limits.per_instance)
     prediction = decide_table(table, loss, price)
-    assert prediction.expected_loss is not None
     return allocated(price, prediction.codes, prediction.expected_loss, table, limits)
 
 
 def every_step(path: CostPath, least: float) -> Steps:
     """All steps that save more than `least` for each review, instance by instance, each with increasing cost."""
     sizes = -np.diff(path.flat_counts, prepend=path.flat_counts[:1])
-    is_step = path.flat_costs > tipped(least, path.unit)
+    is_step = path.flat_costs > tipped(least, path.tie_scale)
     is_step[path.indptr[:-1]] = False  # where an instance begins there is no step
     row = np.repeat(np.arange(len(path)), np.diff(path.indptr))
     return Steps(row[is_step], path.flat_costs[is_step], sizes[is_step])
@@ -90,7 +88,7 @@ def every_step(path: CostPath, least: float) -> Steps:
 def _steps(path: CostPath, least: float, most: float = np.inf) -> Steps:
     """The steps that save more than `least` for each review, and not more than `most`, at which they are not taken."""
     every = every_step(path, least)
-    at = np.flatnonzero(every.cost <= tipped(most, path.unit))
+    at = np.flatnonzero(every.cost <= tipped(most, path.tie_scale))
     order = at[np.argsort(-every.cost[at], kind="stable")]
     return Steps(every.row[order], every.cost[order], every.size[order])
 
@@ -155,7 +153,6 @@ def _solve_large(table: Probabilities, loss: Loss, limits: Limits) -> Allocation
         counts = dear.n_abstained.astype(np.int64)
         if counts.sum() <= limits.total and (low == review or if_cheap.sum() >= limits.total):
             break
-    assert dear.expected_loss is not None
     codes, expected = dear.codes, dear.expected_loss - (np.where(counts > 0, high, 0.0) - review) * counts
     spent = Spent(counts, low, 0.0)
     differing = np.flatnonzero(if_cheap != counts)
@@ -167,7 +164,6 @@ def _solve_large(table: Probabilities, loss: Loss, limits: Limits) -> Allocation
         look_up, steps = partial(values_of, profile), _steps(path, low, high)
         part = spend(look_up, table.widest, steps, limits, settled, left, is_all=False)
         answers = profile.with_counts(part.counts)
-        assert answers.expected_loss is not None
         codes, counts[differing] = with_rows(codes, differing, answers.codes), part.counts
         expected[differing] = answers.expected_loss + review * part.counts
         spent = Spent(counts, max(part.price, low), part.gap)

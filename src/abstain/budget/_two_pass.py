@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from abstain._core.blocks import Block
 from abstain._core.kernels import labelwise, savings
 from abstain._core.kernels.bins import fill_bins
 from abstain._core.losses import DecomposableLoss, Loss
-from abstain._core.prediction import PartialPrediction, PartialRanking
-from abstain._core.probabilities import Block, Probabilities
+from abstain._core.prediction import PartialPrediction, Prediction
+from abstain._core.probabilities import Probabilities
 from abstain._core.profile import RiskProfile
 from abstain._core.tables import Axes
 from abstain._utils.errors import InvalidBudget, InvalidLoss
@@ -217,7 +218,7 @@ class Reviewer:
         missed = 0.0 if self._least_taken == self._highest else self._n_taken * self._highest - self._saved
         return max(0.0, missed) + self.left * self._highest
 
-    def __call__(self, table: Any) -> PartialPrediction | PartialRanking:
+    def __call__(self, table: Any) -> Prediction:
         """Decide on the next batch."""
         source = table if isinstance(table, Probabilities) else Probabilities(table)
         loss = self.loss
@@ -254,7 +255,7 @@ class Reviewer:
         self._saved += float(taken @ sizes)
         self.left -= int(sizes.sum())
 
-    def _by_instance(self, table: Probabilities) -> PartialPrediction | PartialRanking:
+    def _by_instance(self, table: Probabilities) -> Prediction:
         profile, review = RiskProfile(table, self.loss), self.limits.uniform_review
         steps = _net_steps(profile, self.limits)
         above = steps.cost > self.margin.high
@@ -263,7 +264,6 @@ class Reviewer:
         order = within[np.lexsort((-steps.cost[within], steps.row[within]))]
         self._spend(profile, Steps(steps.row[order], steps.cost[order], steps.size[order]), counts)
         prediction = profile.with_counts(counts)
-        assert prediction.expected_loss is not None
         prediction.expected_loss += review * counts
         return prediction
 

@@ -217,14 +217,14 @@ class _Entries:
         if np.ndim(y_true) == 1:
             raise InvalidLabels("y_true is a vector; of a single label, pass tables of one column")
         table = Probabilities(probabilities)
-        table.check()
+        values = table.values()
         truth = truth_beside(table, y_true)
         if truth.shape[0] == 0:
             raise InvalidLabels("y_true has no rows; there is nothing to measure")
         self.names = table.axes.names(table.n_labels)
-        is_sparse = sparse.issparse(table.matrix) or sparse.issparse(truth)
+        is_sparse = sparse.issparse(values) or sparse.issparse(truth)
         as_columns: Callable[[Any], Matrix] = sparse.csc_array if is_sparse else np.asarray
-        self._p, self._y = as_columns(table.matrix), as_columns(truth)
+        self._p, self._y = as_columns(values), as_columns(truth)
 
     def labels(self) -> Iterator[_Sample]:
         """Each label's entries."""
@@ -233,7 +233,7 @@ class _Entries:
             if sparse.issparse(self._p):
                 yield _sparse_sample(_stored(self._p, j), _stored(self._y, j), n)
             else:
-                p = np.clip(self._p[:, j].astype(np.float64), 0.0, 1.0)
+                p = self._p[:, j].astype(np.float64)
                 yield _Sample(p, self._y[:, j].astype(np.float64), np.ones(n, np.int64))
 
     @cached_property
@@ -255,7 +255,7 @@ def _sparse_sample(p: tuple[NDArray[Any], NDArray[Any]], y: tuple[NDArray[Any], 
         line[np.searchsorted(rows, where)] = what
     count = np.append(np.ones(len(rows), np.int64), n - len(rows))
     kept = count > 0
-    return _Sample(np.clip(values[0], 0.0, 1.0)[kept], values[1][kept], count[kept])
+    return _Sample(values[0][kept], values[1][kept], count[kept])
 
 
 def _curve(sample: _Sample, *, n_bins: int, strategy: str, min_count: int, label: Hashable | None) -> ReliabilityCurve:

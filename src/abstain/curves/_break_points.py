@@ -34,7 +34,7 @@ class Sweep:
     def _ends(self) -> NDArray[np.intp]:
         """Where in the changes each run of equal costs ends."""
         path = self.outcomes.path
-        return last_of_equals(path.flat_costs[self._changes], path.unit)
+        return last_of_equals(path.flat_costs[self._changes], path.tie_scale)
 
     @cached_property
     def costs(self) -> Floats:

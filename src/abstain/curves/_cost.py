@@ -63,7 +63,7 @@ class CostCurve:
     def at(self, cost: float) -> CostPoint:
         """The values at any cost."""
         c = Linear(cost).cost
-        k = int(np.searchsorted(self.costs, tipped(c, self.loss.unit), side="right")) - 1
+        k = int(np.searchsorted(self.costs, tipped(c, self.loss.tie_scale), side="right")) - 1
         charge = c * float(self.abstention[k]) * self.n_labels if self.abstention[k] else 0.0
         expected = float(self.expected_loss[k])
         realized = None if self.realized_loss is None else float(self.realized_loss[k])

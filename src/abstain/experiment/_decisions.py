@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from abstain._core.decision import risk_profile
 from abstain._core.losses import as_loss
 from abstain._core.penalties import Linear, Penalty
-from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking
+from abstain._core.prediction import ABSTAIN, Prediction
 from abstain._core.profile import CostPath, RiskProfile
 from abstain.experiment._protocol import SCALES, priced
 from abstain.experiment._related import Others, Tuning
@@ -20,7 +20,6 @@ from abstain.metrics import generalized_loss
 COVERAGES = 20
 """Points of a risk–coverage curve between answering nothing and answering everything."""
 Floats = NDArray[np.float64]
-Partial = PartialPrediction | PartialRanking
 Row = dict[str, Any]
 FREE = Linear(0.0)
 
@@ -63,7 +62,7 @@ class Judge:
         return SCALES[self.loss].unit(self.data.labels.shape[1])
 
     @cached_property
-    def full(self) -> Partial:
+    def full(self) -> Prediction:
         """The optimal complete prediction."""
         return self.profile.decide(None)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from abstain._utils.atomic import replacing
+from abstain._utils.atomic import atomic_write
 from abstain._utils.extras import optional
 from abstain.experiment._protocol import SCALES, STEPS, Scale
 from abstain.experiment._results import CURVE_KEYS, Results
@@ -102,7 +102,7 @@ def _style() -> Iterator[None]:
 
 @_style()
 def _save(figure: "Figure", file: Path, kind: str) -> None:
-    with replacing(file) as target:
+    with atomic_write(file) as target:
         figure.savefig(target, format=kind, metadata=UNDATED.get(kind))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from abstain._utils.atomic import replacing
+from abstain._utils.atomic import atomic_write
 from abstain._utils.errors import InvalidDataset
 from abstain._utils.extras import missing
 from abstain.experiment._plan import Plan, versions
@@ -76,7 +76,7 @@ class Results:
         """Each table as CSV, the two large ones also as Parquet; the manifest as JSON."""
         folder.mkdir(parents=True, exist_ok=True)
         for name, table in (("results", self.results), ("coverage", self.coverage)):
-            with replacing(folder / f"{name}.parquet") as target:
+            with atomic_write(folder / f"{name}.parquet") as target:
                 table.to_parquet(target, index=False)
         for name, table in (
             ("results", self.results),
@@ -85,9 +85,9 @@ class Results:
             ("aurc", self.aurc()),
             ("timings", self.timings),
         ):
-            with replacing(folder / f"{name}.csv") as target:
+            with atomic_write(folder / f"{name}.csv") as target:
                 table.to_csv(target, index=False, float_format="%.8g", lineterminator="\n")
-        with replacing(folder / "manifest.json") as target:
+        with atomic_write(folder / "manifest.json") as target:
             target.write((json.dumps(self.manifest, indent=2, ensure_ascii=False) + "\n").encode())
 
     @classmethod

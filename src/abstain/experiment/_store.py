@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from abstain._utils.atomic import remove_forgotten, replacing
+from abstain._utils.atomic import atomic_write, remove_forgotten
 from abstain.experiment._plan import Fold
 
 KEY = b"abstain"
@@ -48,7 +48,7 @@ class Store:
             "seconds": kept.seconds,
         }
         table = table.replace_schema_metadata({KEY: json.dumps(about, sort_keys=True)})
-        with replacing(self.path(fold)) as target:
+        with atomic_write(self.path(fold)) as target:
             pq.write_table(table, target)
 
     def read(self, fold: Fold) -> Kept | None:

@@ -108,6 +108,5 @@ def _leave_open(prediction: PartialPrediction, closed: NDArray[np.bool_]) -> Par
         codes.eliminate_zeros()
     else:
         codes[:, columns] = ABSTAIN
-    assert prediction.expected_loss is not None
     expected = np.zeros(len(prediction)) if closed.all() else prediction.expected_loss
     return PartialPrediction.trusted(codes, prediction.axes, expected)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from abstain._core.decision import decide
 from abstain._core.losses import LossLike, as_loss
 from abstain._core.penalties import PenaltyLike, as_penalty
-from abstain._core.prediction import PartialPrediction, PartialRanking
+from abstain._core.prediction import PartialRanking, Prediction
 from abstain._core.tables import Matrix, Table, dense
 from abstain._core.targets import index_of, read_target, require_same_order
 from abstain.calibration._calibrators import METHODS, fit_calibrators
@@ -151,9 +151,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return np.divide(probabilities, total, out=even, where=total > 0)
         return probabilities
 
-    def decide(
-        self, X: Any, *, loss: LossLike | None = None, penalty: PenaltyLike = None
-    ) -> PartialPrediction | PartialRanking:
+    def decide(self, X: Any, *, loss: LossLike | None = None, penalty: PenaltyLike = None) -> Prediction:
         """Answer the labels that are sure enough, leave the others to a human.
 
         Parameters

@@ -9,7 +9,7 @@ from abstain._core.decision import decide
 from abstain._core.losses import LossLike, as_loss
 from abstain._core.penalties import PenaltyLike, as_penalty
 from abstain._core.predict_proba import is_vector_of_one_label, label_probabilities
-from abstain._core.prediction import PartialPrediction, PartialRanking
+from abstain._core.prediction import Prediction
 from abstain._core.tables import Table
 from abstain._core.targets import Target, read_target
 from abstain.metrics import generalized_loss
@@ -36,7 +36,7 @@ class AbstentionScorer(BaseEstimator):
 
     __call__ = score
 
-    def score_of(self, prediction: PartialPrediction | PartialRanking, target: Target, sample_weight: Any) -> float:
+    def score_of(self, prediction: Prediction, target: Target, sample_weight: Any) -> float:
         """The score of a prediction that is already there."""
         truth = Table(target.labels, target.label_names)
         losses = generalized_loss(truth, prediction, self.loss, self.penalty, average=False)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain._core.losses import LossLike, as_loss
-from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking
+from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking, Prediction
 from abstain._core.probabilities import Probabilities
 from abstain._core.review_answers import Answers, AnswerSource, read_answer
 from abstain._core.tables import Axes
@@ -159,7 +159,7 @@ def review_queue(probabilities: Any, prediction: Any, loss: LossLike = "hamming"
         )
     chosen, table = as_loss(loss), Probabilities(probabilities)
     kind = PartialRanking if chosen.gives_rankings else PartialPrediction
-    if isinstance(prediction, PartialPrediction | PartialRanking) and not isinstance(prediction, kind):
+    if isinstance(prediction, Prediction) and not isinstance(prediction, kind):
         raise InvalidLoss(f"{chosen!r} needs a {kind.__name__}; the prediction is a {type(prediction).__name__}")
     partial = prediction if isinstance(prediction, kind) else kind(prediction)
     require_same_table(table.axes, table.matrix, partial, "probabilities")
@@ -167,11 +167,10 @@ def review_queue(probabilities: Any, prediction: Any, loss: LossLike = "hamming"
     if table.is_sparse or sparse.issparse(partial.codes):
         chosen.accept_sparse()
     table.axes.require_labels(chosen.label_names, repr(chosen))
-    table.check()
     found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))]
-    for block, values, codes in aligned_blocks(table.matrix, partial, chosen.entries_per_block):
+    for block, values, codes in aligned_blocks(table.values(), partial, chosen.entries_per_block):
         at, column = np.nonzero(codes == ABSTAIN)
-        p = np.clip(values.astype(np.float64), 0.0, 1.0)
+        p = values.astype(np.float64)
         saves = chosen.savings(block, p, codes, at, column)
         found.append((*block.places(at, column), p[at, column], saves))
     row, label, probability, saves = (np.concatenate(parts) for parts in zip(*found, strict=True))

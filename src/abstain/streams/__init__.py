@@ -4,7 +4,7 @@ batches, readers → parts (wide, long, arrays) → sources → pipeline → lay
 whole (tables in memory), and cluster, which has the same done by the workers of a Dask cluster.
 """
 
-from abstain.streams._budget import Settlement, budget_files
+from abstain.streams._budget import FileAllocation, budget_files
 from abstain.streams._decide import Job, decide_file, decide_files
 from abstain.streams._evaluate import Scores, evaluate_files, open_beside
 from abstain.streams._in_memory import read_whole
@@ -12,9 +12,9 @@ from abstain.streams._read.sources import Sources, open_sources
 from abstain.streams._summary import Summary
 
 __all__ = [
+    "FileAllocation",
     "Job",
     "Scores",
-    "Settlement",
     "Sources",
     "Summary",
     "budget_files",

@@ -9,7 +9,7 @@ from scipy import sparse
 from abstain._core.decision import decide_bound, decide_table
 from abstain._core.losses import Loss
 from abstain._core.penalties import BoundPenalty, Penalty
-from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking
+from abstain._core.prediction import ABSTAIN, Prediction
 from abstain._core.prediction_writer import with_rows
 from abstain._core.probabilities import Probabilities, hint_at_scale, no_probability, rounding_slack
 from abstain._core.tables import Axes, Matrix
@@ -17,7 +17,6 @@ from abstain._utils.errors import InvalidProbabilities
 from abstain.streams._read.batches import Batch
 
 OnError = Literal["fail", "skip", "abstain"]
-Prediction = PartialPrediction | PartialRanking
 
 
 def find_bad(batch: Batch) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
@@ -41,7 +40,7 @@ def _is_bad(matrix: Matrix) -> NDArray[np.bool_]:
     return bad
 
 
-def complain(batch: Batch) -> InvalidProbabilities:
+def bad_value_error(batch: Batch) -> InvalidProbabilities:
     """The error that names the first bad value of a batch."""
     rows, columns, values = find_bad(batch)
     i, j = int(rows[0]), int(columns[0])
@@ -105,7 +104,6 @@ def decide_around(batch: Batch, loss: Loss, penalty: Penalty) -> tuple[Predictio
     order = np.argsort(changed)
     stack = sparse.vstack if sparse.issparse(matrix) else np.vstack
     codes = with_rows(prediction.codes, changed[order], stack([codes for codes, _ in parts])[order])
-    assert prediction.expected_loss is not None
     prediction.expected_loss[changed] = np.concatenate([expected for _, expected in parts])
     return type(prediction).trusted(codes, prediction.axes, prediction.expected_loss), len(rows)
 
@@ -132,7 +130,6 @@ def _decide_rest(
         return (sparse.csr_array(left_open) if sparse.issparse(matrix) else left_open), np.full(n, charged)
     table = Probabilities(matrix[:, others])
     rest = decide_bound(table, loss.restricted(others, m), bound.given(bad))
-    assert rest.expected_loss is not None
     if sparse.issparse(matrix):
         joined = sparse.hstack([rest.codes, sparse.csr_array(left_open.astype(rest.codes.dtype))], format="csr")
         indices = np.concatenate([others, bad])[joined.indices]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from abstain._core.losses import Loss, LossLike, as_loss
-from abstain._core.prediction import PartialPrediction, PartialRanking
+from abstain._core.prediction import Prediction
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Axes, Table
 from abstain._utils.atomic import require_writable
@@ -18,18 +18,17 @@ from abstain._utils.errors import InvalidProbabilities
 from abstain.budget import Bill, Price, solve
 from abstain.budget._limits import Limits, read_limits
 from abstain.budget._two_pass import Reviewer, Sketch
-from abstain.streams._bad_values import complain
+from abstain.streams._bad_values import bad_value_error
 from abstain.streams._decide import Job, Progress, decide_files, require_place
 from abstain.streams._prefetch import ahead
 from abstain.streams._read.sources import Paths, Sources, open_sources
 from abstain.streams._summary import Summary
 
-Prediction = PartialPrediction | PartialRanking
 Decider = Callable[[Table], Prediction]
 
 
 @dataclass(frozen=True)
-class Settlement:
+class FileAllocation:
     """What a budget buys in some files; as `abstain.budget.Allocation`, without the prediction."""
 
     price: Price
@@ -56,7 +55,7 @@ def budget_files(
     output: str | os.PathLike[str] | None = None,
     queue: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
-) -> Settlement:
+) -> FileAllocation:
     """Spend a budget of reviews over all rows of some files; as `abstain.budget.solve`, in bounded memory.
 
     The first pass finds the price. If there is an output, a second one decides and writes: what saves more than the
@@ -98,7 +97,7 @@ def budget_files(
             n_reviews = margin.above + margin.taken
             paid = limits.uniform_review * n_reviews
             bill = Bill(paid, sketch.complete - margin.saved - paid)
-            return Settlement(plan.price, sketch.n_rows, sources.n_labels, limits.total, n_reviews, bill, None)
+            return FileAllocation(plan.price, sketch.n_rows, sources.n_labels, limits.total, n_reviews, bill, None)
     return plan.carry_out(sources, loss, output, queue, progress)
 
 
@@ -118,7 +117,7 @@ class _Plan:
         output: Any,
         queue: Any,
         progress: Progress | None,
-    ) -> Settlement:
+    ) -> FileAllocation:
         paid, summary = 0.0, Summary(n_labels=sources.n_labels)
 
         def decide(table: Table) -> Prediction:
@@ -136,7 +135,7 @@ class _Plan:
             decide_files(sources, output, job, queue=queue, progress=progress, decider=decide)
         bill = Bill(paid, summary.expected_loss - paid)
         n, m, count = summary.n_rows, sources.n_labels, summary.n_abstained
-        return Settlement(self.price, n, m, self.limits.total, count, bill, self.gap())
+        return FileAllocation(self.price, n, m, self.limits.total, count, bill, self.gap())
 
 
 def _read(sources: Sources, loss: Loss, n_rows: int, given: dict[str, Any]) -> Limits:
@@ -153,7 +152,7 @@ def _each(sources: Sources, look: Callable[[Table], object], progress: Progress 
             try:
                 look(batch.table)
             except InvalidProbabilities:
-                raise complain(batch) from None
+                raise bad_value_error(batch) from None
             if progress is not None:
                 progress.advance(len(batch))
 
@@ -163,7 +162,7 @@ def _plan_in_memory(sources: Sources, loss: Loss, given: dict[str, Any], progres
     parts: list[Any] = []
 
     def keep(table: Table) -> None:
-        Probabilities(table).check()
+        Probabilities(table).values()
         parts.append(table.values)
 
     _each(sources, keep, progress)
@@ -178,7 +177,6 @@ def _plan_in_memory(sources: Sources, loss: Loss, given: dict[str, Any], progres
         nonlocal done
         rows = slice(done, done + len(table))
         done = rows.stop
-        assert prediction.expected_loss is not None
         axes = Axes(table.label_names, table.index)
         return type(prediction).trusted(prediction.codes[rows], axes, prediction.expected_loss[rows])
 

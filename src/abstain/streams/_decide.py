@@ -11,12 +11,13 @@ from typing import Any, Protocol
 from abstain._core.decision import decide_table
 from abstain._core.losses import Loss, as_loss
 from abstain._core.penalties import Penalty, as_penalty
+from abstain._core.prediction import Prediction
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Table
 from abstain._utils.atomic import find_same, require_apart, require_writable
 from abstain._utils.backends import named_backend
 from abstain._utils.errors import InvalidDataset, InvalidProbabilities
-from abstain.streams._bad_values import OnError, complain, decide_around, without_bad_rows
+from abstain.streams._bad_values import OnError, bad_value_error, decide_around, without_bad_rows
 from abstain.streams._formats import kind_of
 from abstain.streams._formats.columns import arrow
 from abstain.streams._prefetch import ahead
@@ -25,7 +26,7 @@ from abstain.streams._read.sources import Form, Paths, Sources, open_sources
 from abstain.streams._resume import find_mark, fingerprint, keep_mark
 from abstain.streams._summary import Summary
 from abstain.streams._unique_ids import Identity
-from abstain.streams._write.layout import Layout, Prediction
+from abstain.streams._write.layout import Layout
 from abstain.streams._write.sinks import open_sink
 
 Decider = Callable[[Table], Prediction]
@@ -110,7 +111,7 @@ class Job:
             return batch, prediction, Summary.of(prediction)
         except InvalidProbabilities:
             if self.on_error == "fail":
-                raise complain(batch) from None
+                raise bad_value_error(batch) from None
         if self.on_error == "abstain":
             prediction, n_repaired = decide_around(batch, self.loss, self.penalty)
             return batch, prediction, replace(Summary.of(prediction), n_repaired=n_repaired)

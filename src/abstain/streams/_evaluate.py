@@ -1,4 +1,4 @@
-"""Partial predictions in files beside the truth: scored as they pass by."""
+"""Prediction predictions in files beside the truth: scored as they pass by."""
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -12,12 +12,12 @@ from scipy import sparse
 from abstain._core.decision import decide_table
 from abstain._core.losses import Loss, LossLike, as_loss
 from abstain._core.penalties import Linear, Penalty, PenaltyLike, as_penalty
-from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking
+from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking, Prediction
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Table
 from abstain._utils.errors import InvalidDataset, InvalidLabels, InvalidProbabilities, quoted
 from abstain.metrics import caught_errors, expected_generalized_loss, generalized_loss, wrong_answers
-from abstain.streams._bad_values import complain, describe, find_entries
+from abstain.streams._bad_values import bad_value_error, describe, find_entries
 from abstain.streams._decide import Progress
 from abstain.streams._formats.columns import arrow
 from abstain.streams._prefetch import ahead
@@ -165,7 +165,7 @@ def evaluate_files(
 
 def _score(scores: Scores, tables: dict[str, Batch], loss: Loss, penalty: Penalty) -> None:
     truth = tables["truth"].as_part()
-    answers: PartialPrediction | PartialRanking
+    answers: Prediction
     with _naming(tables["prediction"], (ABSTAIN, 0, 1), "a label is 1, 0 or −1 (left open, as an empty cell is)", loss):
         kind = PartialRanking if loss.gives_rankings else PartialPrediction
         answers = kind(_with_open_labels(tables["prediction"]).as_part())
@@ -182,7 +182,7 @@ def _score(scores: Scores, tables: dict[str, Batch], loss: Loss, penalty: Penalt
     try:
         scores.expected_loss += float(np.sum(expected_generalized_loss(p, answers, loss, penalty, average=False)))
     except InvalidProbabilities:
-        raise complain(tables["probabilities"]) from None
+        raise bad_value_error(tables["probabilities"]) from None
     if scores.n_errors is not None and scores.n_caught is not None:
         full = decide_table(Probabilities(p), loss, Linear(np.inf))
         caught, errors = caught_errors(truth, answers, full)

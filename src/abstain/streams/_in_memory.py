@@ -9,7 +9,7 @@ from scipy import sparse
 
 from abstain._core.tables import Table
 from abstain._utils.errors import InvalidLabels
-from abstain.streams._bad_values import complain, describe, find_bad, find_entries
+from abstain.streams._bad_values import bad_value_error, describe, find_bad, find_entries
 from abstain.streams._evaluate import side_by_side
 from abstain.streams._read.batches import Batch
 from abstain.streams._read.sources import Sources
@@ -39,7 +39,7 @@ def read_whole(probabilities: Sources, truth: Sources | None = None) -> tuple[Ta
     with closing(side_by_side(sides)) as parts:
         for found in parts:
             if len(find_bad(found["probabilities"])[0]):
-                raise complain(found["probabilities"])
+                raise bad_value_error(found["probabilities"])
             if "truth" in found:
                 _require_truth(found["truth"])
             for name, batch in found.items():

@@ -11,7 +11,7 @@ import numpy as np
 
 from abstain._core.losses import Loss
 from abstain._core.penalties import Penalty
-from abstain._utils.atomic import replacing
+from abstain._utils.atomic import atomic_write
 from abstain.streams._summary import Summary
 
 
@@ -30,7 +30,7 @@ def fingerprint(loss: Loss, penalty: Penalty, n_labels: int, *settings: Any) -> 
 def keep_mark(output: Path, made_of: Path, job: str, summary: Summary) -> None:
     """Note beside an output what it was made of."""
     note = {"job": job, "input": _state(made_of), "output": _state(output), "summary": asdict(summary)}
-    with replacing(_mark(output)) as target:
+    with atomic_write(_mark(output)) as target:
         target.write(json.dumps(note).encode())
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from abstain._core.prediction import PartialPrediction, PartialRanking
+from abstain._core.prediction import PartialRanking, Prediction
 from abstain.streams._arrow_kernels import count_codes
 
 
@@ -48,10 +48,10 @@ class Summary:
         return self.n_abstained / max(1, self.n_rows * self.n_labels)
 
     @classmethod
-    def of(cls, prediction: PartialPrediction | PartialRanking, **counts: Any) -> "Summary":
+    def of(cls, prediction: Prediction, **counts: Any) -> "Summary":
         """What is to be said of a batch."""
         codes = prediction.codes
         ones, left_open = count_codes((codes.data if sparse.issparse(codes) else codes).reshape(-1))
         n, m = prediction.shape
-        loss = 0.0 if prediction.expected_loss is None else float(np.sum(prediction.expected_loss))
+        loss = float(np.sum(prediction.expected_loss))
         return cls(n, m, left_open, 0 if isinstance(prediction, PartialRanking) else ones, loss, **counts)

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking
+from abstain._core.prediction import ABSTAIN, PartialRanking, Prediction
 from abstain._core.tables import Matrix, Table, read_matrix
-from abstain._utils.atomic import replacing, require_writable
+from abstain._utils.atomic import atomic_write, require_writable
 from abstain._utils.errors import InvalidDataset, quoted
 from abstain.streams._formats import FORMATS, counts, kind_of, require_different, said_of
 from abstain.streams._formats.contents import N_BYTES, require_content
@@ -111,7 +111,7 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     file = Path(path)
     write = FORMATS[kind_of(file)][1]
     require_writable(file)
-    if isinstance(table, PartialPrediction | PartialRanking):
+    if isinstance(table, Prediction):
         codes, axes = table.codes, table.axes
         if sparse.issparse(codes) and isinstance(table, PartialRanking):
             codes = table._corner(*table.shape)  # what a sparse ranking does not store has a position all the same
@@ -120,7 +120,7 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
         codes, axes = read_matrix(table, "table", InvalidDataset)
         left_open = None
     names, rows = _label_names(axes.label_names, file), _row_names(axes.index, file)
-    with replacing(file) as target:
+    with atomic_write(file) as target:
         write(target, _native(codes), names, rows, left_open)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abstain._utils.atomic import nameless_file
+from abstain._utils.atomic import spill_file
 from abstain._utils.errors import InvalidDataset, quoted
 from abstain.streams._arrow_kernels import hash_numbers, hash_texts
 from abstain.streams._formats.columns import arrow
@@ -75,7 +75,7 @@ class Identity:
 
     def _write_run(self) -> None:
         run = self._sorted_run()
-        self._file = self._file or nameless_file(self)
+        self._file = self._file or spill_file(self)
         limits = np.arange(1, BUCKETS, dtype=np.uint64) << np.uint64(56)
         buckets = np.concatenate([[0], np.searchsorted(run[:, 0], limits), [len(run)]])
         self._file.seek(0, 2)

@@ -8,9 +8,10 @@ abstentions is taken. Everything that decides uses one of two forms:
   is the optimum for a cost that is a hair higher, where nothing ties. Each instance has its *break costs*, from which
   on it abstains on fewer labels; at c, all that are ≤ tipped(c) are passed. Break costs of different instances are one
   if a decision cannot tell them apart: b ≤ b' ≤ tipped(b).
-* For any other penalty, totals of at most least + TIE · (unit + |least|) are equal.
+* For any other penalty, totals of at most least + TIE · (tie_scale + |least|) are equal.
 
-The unit is 1 for losses that are 1 − a measure, whose errors are absolute, and 0 for sums, whose errors are relative.
+The tie_scale is 1 for losses that are 1 − a measure, whose rounding errors are absolute, and 0 for sums, whose errors
+are relative.
 """
 
 import numpy as np
@@ -25,13 +26,13 @@ SLACK = TIE / 8
 
 
 @kernel
-def tipped(cost, unit):
-    """The cost at which an abstention is counted, so that ties are answered: cost + TIE · (unit + cost)."""
-    return cost + TIE * (unit + cost)
+def tipped(cost, tie_scale):
+    """The cost at which an abstention is counted, so that ties are answered: cost + TIE · (tie_scale + cost)."""
+    return cost + TIE * (tie_scale + cost)
 
 
 @kernel(fastmath={"nnan", "nsz", "reassoc"})
-def choose(values, penalty, counted, tie, unit, n_abstained, expected):
+def choose(values, penalty, counted, tie, tie_scale, n_abstained, expected):
     """For each row, the smallest a whose values[a] + counted[a] is least up to `tie`; it costs values[a] + penalty[a].
 
     Invariants: values is (n, m + 1), penalty and counted (m + 1,), both 0 at a = 0; values may hold +inf where a is not
@@ -45,7 +46,7 @@ def choose(values, penalty, counted, tie, unit, n_abstained, expected):
             totals[a] = values[i, a] + counted[a]
             least = min(least, totals[a])
         a = 0
-        while totals[a] > least + tie * (unit + abs(least)):
+        while totals[a] > least + tie * (tie_scale + abs(least)):
             a += 1
         n_abstained[i] = a
         expected[i] = values[i, a] + penalty[a]

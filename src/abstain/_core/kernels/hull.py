@@ -7,7 +7,7 @@ from abstain._utils.compilation import kernel
 
 
 @kernel
-def lower_hull(values, unit, breaks, counts, sizes):
+def lower_hull(values, tie_scale, breaks, counts, sizes):
     """Break costs of each row: where the best number of abstentions changes, and to what.
 
     counts[i, 0] is the number of abstentions at cost 0; from breaks[i, j] on, counts[i, j + 1] < counts[i, j] is best.
@@ -19,7 +19,7 @@ def lower_hull(values, unit, breaks, counts, sizes):
     for i in range(n):
         first, lowest = 0, np.inf
         for a in range(width):
-            total = values[i, a] + tipped(0.0, unit) * a
+            total = values[i, a] + tipped(0.0, tie_scale) * a
             if total < lowest:
                 first, lowest = a, total
         corner[0] = first
@@ -29,7 +29,7 @@ def lower_hull(values, unit, breaks, counts, sizes):
             if not np.isfinite(values[i, a]):
                 continue
             rise = (values[i, a] - values[i, corner[last]]) / (corner[last] - a)
-            while last > 0 and rise <= slope[last] + 2.0 * SLACK * (unit + slope[last]):
+            while last > 0 and rise <= slope[last] + 2.0 * SLACK * (tie_scale + slope[last]):
                 last -= 1
                 rise = (values[i, a] - values[i, corner[last]]) / (corner[last] - a)
             last += 1

@@ -16,9 +16,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from abstain._core.blocks import Block, StoredEntries
 from abstain._core.kernels.choice import choose
 from abstain._core.penalties import BoundPenalty
-from abstain._core.probabilities import Block, Stretch
 from abstain._utils.errors import InvalidLoss, InvalidPenalty
 
 Floats = NDArray[np.float64]
@@ -29,19 +29,24 @@ Counts = NDArray[np.integer[Any]]
 class BlockProfile(NamedTuple):
     """The risk profile of a block, and what is needed to attain any point of it.
 
-    values[i, a] is the least expected loss with a abstentions. guide and start are notes of `Loss.profile` for
-    `Loss.attain`, and need not be used. In the losses here the labels of instance i, put in an order of the loss's own,
-    are left open from start[i, a] on, a of them; start is None if that is always the end. guide holds the order, or the
-    sorted values that tell it.
+    Attributes
+    ----------
+    values : float array of shape (n, m + 1)
+        values[i, a] is the least expected loss of instance i with a abstentions.
+    order_keys : array of shape (n, m)
+        The order in which the loss arranges the labels of an instance, or the sorted values that determine it. Written
+        by `Loss.profile` for `Loss.attain`; a loss need not use it.
+    start : int array of shape (n, m + 1), or None
+        The abstained labels are the a labels from place start[i, a] of that order on; None if they are always the last.
     """
 
     values: Floats
-    guide: NDArray[Any]
+    order_keys: NDArray[Any]
     start: NDArray[np.int32] | None
 
     def of(self, rows: slice) -> "BlockProfile":
         """A view of some rows."""
-        return BlockProfile(self.values[rows], self.guide[rows], None if self.start is None else self.start[rows])
+        return BlockProfile(self.values[rows], self.order_keys[rows], None if self.start is None else self.start[rows])
 
 
 class Loss(ABC):
@@ -65,16 +70,16 @@ class Loss(ABC):
 
     Of sparse tables most labels are left out. Right answers of 0 must not matter then, nor how many labels there are.
     """
-    zeros_are_safe: bool = True
+    zeros_cost_nothing: bool = True
     """Whether answering only labels of probability 0, all with 0, is free of risk."""
     label_names: tuple[Hashable, ...] | None = None
     """What the labels are called that the loss prices one by one, if it was given by name."""
     gives_rankings: ClassVar[bool] = False
     """Whether the answers are positions in a ranking instead of labels."""
-    unit: ClassVar[float] = 1.0
+    tie_scale: ClassVar[float] = 1.0
     """1 if the loss is 1 minus a measure, so that its rounding errors are absolute; 0 if it is a sum."""
-    guide_type: ClassVar[type[np.generic]] = np.float64
-    """What the guide of a `BlockProfile` holds: sorted values, or an order."""
+    order_key_type: ClassVar[type[np.generic]] = np.float64
+    """What the order_keys of a `BlockProfile` holds: sorted values, or an order."""
     has_gap: ClassVar[bool] = True
     """Whether the abstained labels may lie anywhere in the loss's order, so that their start must be kept."""
     entries_per_block: ClassVar[int] = 1 << 18
@@ -146,9 +151,14 @@ class Loss(ABC):
         return False
 
     def decide_entries(
-        self, stretch: Stretch, p: NDArray[np.floating[Any]], penalty: BoundPenalty, codes: Codes, expected: Floats
+        self,
+        stored: StoredEntries,
+        p: NDArray[np.floating[Any]],
+        penalty: BoundPenalty,
+        codes: Codes,
+        expected: Floats,
     ) -> None:
-        """The same as `decide` for rows as they are stored, where the loss decides by entry."""
+        """Decide, as `decide` does, rows as they are stored; for losses that decide by entry."""
         raise NotImplementedError
 
     def decide_and_count(
@@ -159,7 +169,8 @@ class Loss(ABC):
         self.profile(block, p, profile)
         self.decide_from_profile(block, p, profile, penalty, codes, expected)
         n_abstained = np.empty(len(p), np.intp)
-        choose(profile.values, other.counts, *other.counted(self.unit), self.unit, n_abstained, np.empty(len(p)))
+        counted, tie = other.counted(self.tie_scale)
+        choose(profile.values, other.counts, counted, tie, self.tie_scale, n_abstained, np.empty(len(p)))
         return n_abstained
 
     def decide_from_profile(
@@ -167,14 +178,15 @@ class Loss(ABC):
     ) -> None:
         """The same, from a profile that is already known."""
         n_abstained = np.empty(len(p), np.intp)
-        choose(profile.values, penalty.counts, *penalty.counted(self.unit), self.unit, n_abstained, expected)
+        counted, tie = penalty.counted(self.tie_scale)
+        choose(profile.values, penalty.counts, counted, tie, self.tie_scale, n_abstained, expected)
         self.attain(block, p, profile, n_abstained, codes)
 
     def empty_profile(self, shape: tuple[int, int]) -> BlockProfile:
         """Room for the profile of n × m probabilities."""
         n, m = shape
         start = np.empty((n, m + 1), np.int32) if self.has_gap else None
-        return BlockProfile(np.empty((n, m + 1)), np.empty((n, m), self.guide_type), start)
+        return BlockProfile(np.empty((n, m + 1)), np.empty((n, m), self.order_key_type), start)
 
     @abstractmethod
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from abstain._core.blocks import Block, StoredEntries
 from abstain._core.kernels import labelwise
 from abstain._core.kernels.choice import choose
 from abstain._core.losses.base import Codes, Counts, Floats
-from abstain._core.losses.labelwise import CertaintyLoss, free
+from abstain._core.losses.labelwise import LabelwiseLoss, free
 from abstain._core.penalties import BoundPenalty
-from abstain._core.probabilities import Block, Stretch
 from abstain._core.tables import names_of
 from abstain._utils.errors import InvalidLoss
 
@@ -23,7 +23,7 @@ class ErrorCosts(NamedTuple):
     false_positive: Floats
 
 
-class DecomposableLoss(CertaintyLoss):
+class DecomposableLoss(LabelwiseLoss):
     """ℓ = Σ_{i∈D} fn_i · [y_i = 1, ŷ_i = 0] + fp_i · [y_i = 0, ŷ_i = 1]: a sum over labels, in which right is free.
 
     A subclass says in `error_costs` what errors cost; everything else follows. Only such losses can have a price, a cap
@@ -48,7 +48,7 @@ class DecomposableLoss(CertaintyLoss):
 
     is_decomposable = True
     takes_sparse = True
-    unit = 0.0
+    tie_scale = 0.0
 
     @abstractmethod
     def error_costs(self, n_labels: int) -> tuple[ArrayLike, ArrayLike]:
@@ -104,11 +104,16 @@ class DecomposableLoss(CertaintyLoss):
         return penalty.slope is not None
 
     def decide_entries(
-        self, stretch: Stretch, p: NDArray[np.floating[Any]], penalty: BoundPenalty, codes: Codes, expected: Floats
+        self,
+        stored: StoredEntries,
+        p: NDArray[np.floating[Any]],
+        penalty: BoundPenalty,
+        codes: Codes,
+        expected: Floats,
     ) -> None:
         own = np.array(0.0) if penalty.label_costs is None else penalty.label_costs
-        costs = self.read_error_costs(stretch.source.shape[1])
-        where = p, stretch.labels, stretch.indptr
+        costs = self.read_error_costs(stored.source.shape[1])
+        where = p, stored.labels, stored.indptr
         labelwise.answer_entries_where_cheap(*where, *costs, penalty.slope, own, codes, expected)
 
     def _decide_with_prices(
@@ -124,7 +129,7 @@ class DecomposableLoss(CertaintyLoss):
         totals[:, :-1] = np.cumsum(np.take_along_axis(risk, order, axis=1), axis=1)[:, ::-1]
         totals[:, 1:] += np.cumsum(prices[:, ::-1], axis=1)
         n_abstained = np.empty(len(p), np.intp)
-        choose(totals, penalty.counts, *penalty.counted(self.unit), self.unit, n_abstained, expected)
+        choose(totals, penalty.counts, *penalty.counted(self.tie_scale), self.tie_scale, n_abstained, expected)
         sorted_gain = np.take_along_axis(gain, order, axis=1)
         labelwise.answer_most_certain(p, *self.costs(block), price, sorted_gain, n_abstained, codes)
 

@@ -5,12 +5,12 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from abstain._core.blocks import Block
 from abstain._core.kernels import labelwise
 from abstain._core.losses.base import BlockProfile, Codes, Floats, Loss
-from abstain._core.probabilities import Block
 
 
-class CertaintyLoss(Loss):
+class LabelwiseLoss(Loss):
     """Answer the m − a labels with the smallest scores; what they cost together is up to the subclass."""
 
     has_gap = False
@@ -25,14 +25,14 @@ class CertaintyLoss(Loss):
         """values[i, a] from the m − a smallest scores."""
 
     def profile(self, block: Block, p: Floats, out: BlockProfile) -> None:
-        labelwise.score(p, *self.costs(block), free(p), out.guide)
-        out.guide.sort(axis=1)
-        self.accumulate(out.guide, out.values)
+        labelwise.score(p, *self.costs(block), free(p), out.order_keys)
+        out.order_keys.sort(axis=1)
+        self.accumulate(out.order_keys, out.values)
 
     def attain(
         self, block: Block, p: Floats, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
     ) -> None:
-        labelwise.answer_most_certain(p, *self.costs(block), free(p), profile.guide, n_abstained, codes)
+        labelwise.answer_most_certain(p, *self.costs(block), free(p), profile.order_keys, n_abstained, codes)
 
 
 def free(p: Floats) -> Floats:

@@ -7,11 +7,11 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from abstain._core.blocks import Block
 from abstain._core.kernels import overlap
 from abstain._core.kernels.quadrature import longest_reach, reciprocal_rule
 from abstain._core.losses.base import BlockProfile, Codes, Counts, Floats, Loss, read_parameter, start_at
 from abstain._core.penalties import BoundPenalty
-from abstain._core.probabilities import Block
 from abstain._utils.errors import InvalidLoss
 
 
@@ -23,7 +23,7 @@ class OverlapLoss(Loss):
 
     def __init__(self, zero_division: float = 1.0) -> None:
         self.zero_division = read_parameter(zero_division, "zero_division", self, "0 or 1", lambda x: x in (0, 1))
-        self.zeros_are_safe = self.zero_division == 1
+        self.zeros_cost_nothing = self.zero_division == 1
 
     @abstractmethod
     def rule(self, n_labels: int) -> overlap.OverlapRule:
@@ -34,13 +34,13 @@ class OverlapLoss(Loss):
         """What the hits are divided by."""
 
     def profile(self, block: Block, p: Floats, out: BlockProfile) -> None:
-        _sort_decreasing(p, out.guide)
-        overlap.profile_of_overlap(out.guide, self.zero_division, self.rule(p.shape[1]), out.values, out.start)
+        _sort_decreasing(p, out.order_keys)
+        overlap.profile_of_overlap(out.order_keys, self.zero_division, self.rule(p.shape[1]), out.values, out.start)
 
     def attain(
         self, block: Block, p: Floats, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
     ) -> None:
-        overlap.answer_around_gap(p, profile.guide, start_at(profile, n_abstained), n_abstained, codes)
+        overlap.answer_around_gap(p, profile.order_keys, start_at(profile, n_abstained), n_abstained, codes)
 
     def decide(self, block: Block, p: Floats, penalty: BoundPenalty, codes: Codes, expected: Floats) -> None:
         self._decide_all(p, [penalty], codes, expected)
@@ -58,7 +58,7 @@ class OverlapLoss(Loss):
         _sort_decreasing(p, ranked)
         shape = len(penalties), len(p)
         start, n_abstained, losses = np.empty(shape, np.int32), np.empty(shape, np.intp), np.empty(shape)
-        counted, ties = zip(*(penalty.counted(self.unit) for penalty in penalties), strict=True)
+        counted, ties = zip(*(penalty.counted(self.tie_scale) for penalty in penalties), strict=True)
         concave = np.array([penalty.is_concave for penalty in penalties])
         rule = self.rule(p.shape[1])
         overlap.decide_overlap(

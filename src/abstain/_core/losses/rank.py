@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from abstain._core.blocks import Block
 from abstain._core.kernels import ranking
 from abstain._core.losses.base import BlockProfile, Codes, Counts, Floats, Loss, start_at
-from abstain._core.probabilities import Block
 
 
 class Rank(Loss):
@@ -26,21 +26,21 @@ class Rank(Loss):
 
     gives_rankings = True
     takes_sparse = True
-    unit = 0.0
-    guide_type = np.int32
+    tie_scale = 0.0
+    order_key_type = np.int32
 
     def __repr__(self) -> str:
         return "Rank()"
 
     def profile(self, block: Block, p: Floats, out: BlockProfile) -> None:
-        out.guide[:] = np.argsort(-p, axis=1)
-        ranking.order_equals_by_label(p, out.guide)
-        ranking.profile_of_ranking(p, out.guide, out.values, out.start)
+        out.order_keys[:] = np.argsort(-p, axis=1)
+        ranking.order_equals_by_label(p, out.order_keys)
+        ranking.profile_of_ranking(p, out.order_keys, out.values, out.start)
 
     def attain(
         self, block: Block, p: Floats, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
     ) -> None:
-        ranking.positions_around_gap(profile.guide, start_at(profile, n_abstained), n_abstained, codes)
+        ranking.positions_around_gap(profile.order_keys, start_at(profile, n_abstained), n_abstained, codes)
 
     def highest_cost(self, n_labels: int) -> float:
         return (n_labels - 1) / 4  # a pair is in the wrong order with a chance of p_j · (1 − p_i) ≤ ¼, as p_j ≤ p_i

@@ -3,13 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from abstain._core.blocks import Block
 from abstain._core.kernels import labelwise
 from abstain._core.losses.base import Codes, Counts, Floats
-from abstain._core.losses.labelwise import CertaintyLoss
-from abstain._core.probabilities import Block
+from abstain._core.losses.labelwise import LabelwiseLoss
 
 
-class SubsetZeroOne(CertaintyLoss):
+class SubsetZeroOne(LabelwiseLoss):
     """ℓ = 1 if any answered label is wrong, else 0.
 
     The risk of answering D is 1 − Π_{i∈D} max(p_i, 1 − p_i), least for the most certain labels.

@@ -16,7 +16,7 @@ from dask.delayed import Delayed
 from numpy.typing import NDArray
 
 from abstain._core.losses import DecomposableLoss, Loss
-from abstain._core.tables import Part
+from abstain._core.tables import RowSlice
 from abstain._utils.errors import InvalidBudget
 from abstain.budget._allocation import Bill, Price, bill_of
 from abstain.budget._limits import read_limits
@@ -105,7 +105,7 @@ def solve(probabilities: Any, loss: Loss, **asked: Any) -> ChunkedAllocation:
     return ChunkedAllocation(price, prediction, gap, limits.total, limits.review)
 
 
-def _count_rows(part: Part) -> int:
+def _count_rows(part: RowSlice) -> int:
     return int(part.table.shape[0])
 
 

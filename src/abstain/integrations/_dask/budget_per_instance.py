@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from abstain._core.decision import decide
 from abstain._core.losses import Loss
-from abstain._core.prediction import PartialPrediction, PartialRanking
+from abstain._core.prediction import Prediction
 from abstain._core.probabilities import Probabilities
 from abstain._core.profile import RiskProfile
 from abstain.budget._allocation import Price
@@ -176,7 +176,7 @@ def _counts(steps: Steps, taken: NDArray[np.bool_], n_rows: int) -> NDArray[np.i
 
 def _review(
     part: Any, around: tuple[Window, NDArray[np.int64], NDArray[np.int64]], loss: Loss, limits: Limits, high: float
-) -> PartialPrediction | PartialRanking:
+) -> Prediction:
     """The answers of a block, with the reviews that its instances get."""
     profile = RiskProfile(Probabilities(part), loss)
     window, rows, changed = around
@@ -184,6 +184,5 @@ def _review(
     counts = _counts(steps, above | settled, profile.probabilities.n_rows)
     counts[rows] = changed
     prediction = profile.with_counts(counts)
-    assert prediction.expected_loss is not None
     prediction.expected_loss += limits.uniform_review * counts
     return prediction

@@ -13,7 +13,7 @@ from dask.base import DaskMethodsMixin, tokenize
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from abstain._core.tables import Part
+from abstain._core.tables import RowSlice
 from abstain._utils.backends import is_lazy
 from abstain._utils.errors import InvalidLabels, InvalidProbabilities
 from abstain._utils.threads import one_core
@@ -117,7 +117,7 @@ class ChunkedTable(Chunked):
 
     def pieces(self) -> list[Any]:
         """Blocks reach the tasks as parts of the whole, so that errors name the row."""
-        return [(Part, key, *place) for key, place in zip(self._keys, self.layout.places(), strict=True)]
+        return [(RowSlice, key, *place) for key, place in zip(self._keys, self.layout.places(), strict=True)]
 
 
 def read_chunks(table: Any, what: str) -> ChunkedTable:

@@ -1,4 +1,4 @@
-"""Partial predictions and rankings that are still to be computed, a block of rows at a time."""
+"""Prediction predictions and rankings that are still to be computed, a block of rows at a time."""
 
 from collections.abc import Hashable, Sequence
 from functools import partial
@@ -11,7 +11,7 @@ from dask.utils import ensure_dict
 from scipy import sparse
 
 from abstain._core.losses import Loss
-from abstain._core.prediction import PartialPrediction, PartialRanking
+from abstain._core.prediction import PartialPrediction, PartialRanking, Prediction
 from abstain._core.tables import Axes
 from abstain._utils.extras import optional
 from abstain.integrations._dask.collection import Chunked, layer
@@ -21,7 +21,7 @@ from abstain.integrations._dask.layout import Layout
 class _ChunkedPartial(Chunked):
     """What lazy predictions and rankings have in common: each block computes to a local one."""
 
-    kind: ClassVar[type[PartialPrediction | PartialRanking]]
+    kind: ClassVar[type[Prediction]]
 
     @property
     def codes(self) -> da.Array:
@@ -72,7 +72,7 @@ class _ChunkedPartial(Chunked):
         return self.array(name, attrgetter(name), make((0, self.layout.n_labels), dtype=dtype))
 
     @staticmethod
-    def gather(results: list[Any], layout: Layout) -> PartialPrediction | PartialRanking:
+    def gather(results: list[Any], layout: Layout) -> Prediction:
         """One prediction of those of all blocks."""
         codes, indexes, axes = [part.codes for part in results], [part.axes.index for part in results], layout.axes
         index = None if axes.index is None else indexes[0].append(indexes[1:])
@@ -139,7 +139,7 @@ def kind_of(loss: Loss) -> type[_ChunkedPartial]:
     return ChunkedRanking if loss.gives_rankings else ChunkedPrediction
 
 
-def _frame_of(part: PartialPrediction | PartialRanking, names: list[Hashable]) -> Any:
+def _frame_of(part: Prediction, names: list[Hashable]) -> Any:
     import pandas as pd
 
     frame = part.to_frame(names)

@@ -70,7 +70,7 @@ class ChunkedPath(Chunked):
         sizes = np.concatenate([np.diff(path.indptr) for path in results])
         costs = np.concatenate([path.flat_costs for path in results])
         counts = np.concatenate([path.flat_counts for path in results])
-        return type(results[0])(np.concatenate([[0], np.cumsum(sizes)]), costs, counts, results[0].unit)
+        return type(results[0])(np.concatenate([[0], np.cumsum(sizes)]), costs, counts, results[0].tie_scale)
 
     def __repr__(self) -> str:
         return f"ChunkedPath of {self.layout}"

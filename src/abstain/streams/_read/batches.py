@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abstain._core.tables import Matrix, Part, Table
+from abstain._core.tables import Matrix, RowSlice, Table
 from abstain._utils.errors import InvalidDataset, quoted
 from abstain.streams._formats.columns import arrow
 from abstain.streams._formats.numbers import is_number
@@ -142,9 +142,9 @@ class Batch:
     def _within(self, i: int) -> int:
         return i if self.numbers is None else int(self.numbers[i]) - self.first_row
 
-    def as_part(self) -> Part:
+    def as_part(self) -> RowSlice:
         """The table, for those who name rows as in the whole file."""
-        return Part(self.table, self.first_row + self._within(0) if len(self) else 0)
+        return RowSlice(self.table, self.first_row + self._within(0) if len(self) else 0)
 
     def with_values(self, values: Matrix) -> "Batch":
         """The same rows with other probabilities."""

@@ -11,7 +11,7 @@ from os import PathLike, dup, fspath
 from pathlib import Path, PurePath
 from typing import IO, Any
 
-from abstain._utils.atomic import nameless_file
+from abstain._utils.atomic import spill_file
 from abstain._utils.errors import InvalidDataset
 from abstain.streams._formats import FORMATS, kind_of, said_of
 from abstain.streams._formats.contents import N_BYTES, kind_by_content, require_content
@@ -73,7 +73,7 @@ class File:
     def keep(self) -> None:
         """Copy what can be read only once to the disk, so that it can be read again."""
         if isinstance(self._stream, _Resumed):
-            copy = nameless_file(self)
+            copy = spill_file(self)
             shutil.copyfileobj(self._stream, copy, 1 << 20)
             copy.flush()
             self._stream = copy

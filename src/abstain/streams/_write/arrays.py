@@ -9,11 +9,12 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from abstain._utils.atomic import nameless_file
+from abstain._core.prediction import Prediction
+from abstain._utils.atomic import spill_file
 from abstain._utils.errors import InvalidDataset
 from abstain.streams._formats.columns import arrow
 from abstain.streams._read.batches import Batch
-from abstain.streams._write.layout import Layout, Prediction, Sink
+from abstain.streams._write.layout import Layout, Sink
 
 
 class NpySink(Sink):
@@ -94,7 +95,7 @@ class _Column:
     def __init__(self, output: Path, dtype: Any, width: int | None = None) -> None:
         self.dtype, self.width = np.dtype(dtype), width
         self.n_rows = 0
-        self.file = nameless_file(self, output)
+        self.file = spill_file(self, output)
 
     def append(self, rows: Any) -> None:
         """More rows."""

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking
+from abstain._core.prediction import ABSTAIN, Prediction
 from abstain.streams._arrow_kernels import split
 from abstain.streams._formats.columns import arrow, index_name
 from abstain.streams._formats.names import INDEX_NAMES
 from abstain.streams._read.batches import Batch
 from abstain.streams._read.sources import Sources
-
-Prediction = PartialPrediction | PartialRanking
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain._core.losses import Loss
-from abstain._core.prediction import PartialPrediction, PartialRanking
+from abstain._core.prediction import Prediction
 from abstain._core.tables import Axes
-from abstain._utils.atomic import nameless_file
+from abstain._utils.atomic import spill_file
 from abstain._utils.errors import InvalidDataset, InvalidProbabilities
 from abstain.review._queue import ReviewQueue, review_queue
 from abstain.streams._bad_values import find_bad
@@ -67,7 +67,7 @@ class QueueWriter:
     def __exit__(self, *reason: Any) -> None:
         self._stack.__exit__(*reason)
 
-    def add(self, batch: Batch, prediction: PartialPrediction | PartialRanking, loss: Loss) -> None:
+    def add(self, batch: Batch, prediction: Prediction, loss: Loss) -> None:
         """The labels of some more rows that were left open.
 
         Where the batch holds no probability, a review saves as much as if nothing were known, p = ½.
@@ -77,14 +77,13 @@ class QueueWriter:
         if n_parts <= 1:
             self._add(batch, prediction, loss)
             return
-        assert prediction.expected_loss is not None
         for rows in np.array_split(np.arange(len(batch)), min(n_parts, len(batch))):
             part = batch.take(rows)
             axes = Axes(part.table.label_names, part.ids)
             some = type(prediction).trusted(codes[rows], axes, prediction.expected_loss[rows])
             self._add(part, some, loss)
 
-    def _add(self, batch: Batch, prediction: PartialPrediction | PartialRanking, loss: Loss) -> None:
+    def _add(self, batch: Batch, prediction: Prediction, loss: Loss) -> None:
         pa = arrow()
         try:
             queue, is_known = review_queue(batch.table, prediction, loss), None
@@ -133,7 +132,7 @@ class QueueWriter:
             if len(level.runs) < MOST_RUNS:
                 return
             entries = level.taken_out()
-        file = self._stack.enter_context(nameless_file(self, self.path))
+        file = self._stack.enter_context(spill_file(self, self.path))
         self._levels.append(_Level(file, self._schema))
         self._levels[-1].keep(entries)
 
@@ -217,9 +216,7 @@ class _Head(NamedTuple):
         return saves
 
 
-def _guessed(
-    batch: Batch, prediction: PartialPrediction | PartialRanking, loss: Loss
-) -> tuple[ReviewQueue, NDArray[np.bool_]]:
+def _guessed(batch: Batch, prediction: Prediction, loss: Loss) -> tuple[ReviewQueue, NDArray[np.bool_]]:
     """The queue of rows that hold something else than probabilities, and which of its entries do not."""
     rows, columns, _ = find_bad(batch)
     matrix, m = batch.table.values.astype(np.float64), batch.table.shape[1]

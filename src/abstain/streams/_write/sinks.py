@@ -9,7 +9,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from abstain._utils.atomic import replacing, require_writable
+from abstain._core.prediction import Prediction
+from abstain._utils.atomic import atomic_write, require_writable
 from abstain._utils.errors import InvalidDataset
 from abstain.streams._formats import kind_of
 from abstain.streams._formats.columns import arrow
@@ -17,7 +18,7 @@ from abstain.streams._formats.text import packed
 from abstain.streams._read.batches import BATCH_BYTES, Batch
 from abstain.streams._read.files import STREAMABLE, known_kind
 from abstain.streams._write.arrays import NpySink, NpzSink
-from abstain.streams._write.layout import Layout, Prediction, Sink
+from abstain.streams._write.layout import Layout, Sink
 
 ROW_GROUP_ROWS, ROW_GROUP_BYTES = 1 << 20, 2 * BATCH_BYTES  # about how large a row group of Parquet is in memory
 
@@ -223,5 +224,5 @@ def _target(output: str | os.PathLike[str], format: str | None) -> Iterator[tupl
     file = Path(output)
     kind = known_kind(format) if format else kind_of(file)
     require_writable(file)
-    with replacing(file) as target:
+    with atomic_write(file) as target:
         yield kind, Outlet(target)
