@@ -32,6 +32,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def generalized_loss(
     y_true: Any, prediction: Any, loss: LossLike, penalty: PenaltyLike, *, average: bool = True
 ) -> float | NDArray[np.float64]:

@@ -198,7 +198,7 @@ def test_a_name_with_a_comma():
         (["decide", "p.csv", "--penalty", "0_1"], "'0_1' is not a penalty"),
         (["decide", "p.csv", "--penalty", "concave:٣"], "'concave:٣' is not a penalty"),
         (["decide", "p.csv", "--loss", "fbeta:0_2"], "'fbeta:0_2' ('0_2' is not a number)"),
-        (["decide", "p.csv", "--loss", "hamming:missed=0_2"], "'0_2' is not a number"),
+        (["decide", "p.csv", "--loss", "hamming:false_negative=0_2"], "'0_2' is not a number"),
         (["budget", "p.csv", "--review", "0_1"], "'0_1' is neither a number"),
     ],
 )

@@ -62,7 +62,7 @@ def budget(
     Examples:
       abstain budget p.parquet --rate 0.05
       abstain budget p.csv --count 500 --per-instance 3 -o q.csv --queue review.csv
-      abstain budget p.csv --loss hamming:missed=12,wrong=1 --review 0.40 -o q.csv
+      abstain budget p.csv --loss hamming:false_negative=12,false_positive=1 --review 0.40 -o q.csv
       abstain budget p.csv --per-label experts.csv --count 500 -o q.csv
     """
     if rate is not None and count is not None:

@@ -68,7 +68,7 @@ def decide(
     Examples:
       abstain decide p.parquet --loss f1 --penalty concave:0.01 -o q.parquet
       abstain decide p.csv --penalty 0.2 -o q.csv --queue review.csv
-      abstain decide p.csv --loss hamming:missed=5,wrong=1 --labels sky,sea
+      abstain decide p.csv --loss hamming:false_negative=5,false_positive=1 --labels sky,sea
       abstain decide scores/ -o partial/ --resume
       abstain decide scores/ -o partial/ --cluster tcp://scheduler:8786
       zcat p.csv.gz | abstain decide - --penalty none | head

@@ -10,16 +10,16 @@ from typing import Any, TypeVar
 
 import click
 
-from abstain._core.losses import LOSSES, FMeasure, Hamming, Loss
+from abstain._core.losses import LOSSES, Loss
 from abstain._core.penalties import Capped, Concave, Linear, Penalty, PerLabel
-from abstain._utils.errors import InvalidDataset, InvalidLoss, InvalidPenalty, quoted
+from abstain._utils.errors import InvalidDataset, InvalidPenalty, quoted
+from abstain._utils.numbers import is_number, read_number
 from abstain.streams._formats import FORMATS
-from abstain.streams._formats.numbers import is_number, read_number
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 LARGEST_PRICE = 1e12  # as in abstain._report, which takes too long to import for --help
-LOSS_FORMS = "hamming, hamming:missed=5,wrong=1, rank, f1, fbeta:2, jaccard, subset"
+LOSS_FORMS = ", ".join(form for loss in LOSSES.values() for form in loss.text_forms)
 PENALTY_FORMS = "0.1, linear:0.1, concave:0.3, capped:0.1,3 (at most 3 labels a row), none, or a file (label,cost)"
 
 existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -66,29 +66,17 @@ share = Share(min=0, max=1)
 
 def read_loss(text: str) -> Loss:
     """A loss by name, perhaps with parameters."""
-    name, _, given = text.strip().lower().partition(":")
+    text = text.strip().lower()
+    name = text.partition(":")[0]
+    by_name = {form.partition(":")[0]: loss for loss in LOSSES.values() for form in loss.text_forms}
     try:
-        if name == "hamming" and given:
-            return _hamming(given)
-        if name == "fbeta" and given:
-            return FMeasure(beta=read_number(given))
-        if name in LOSSES and not given:
-            return LOSSES[name]()
+        if name in by_name:
+            return by_name[name].from_text(text)
     except ValueError as reason:
         raise click.BadParameter(f"{quoted(text)} ({reason}); expected one of {LOSS_FORMS}") from reason
-    close = get_close_matches(name, [*LOSSES, "fbeta"], n=1)
+    close = get_close_matches(name, list(by_name), n=1)
     hint = f" did you mean {close[0]!r}?" if close and close[0] != name else ""
     raise click.BadParameter(f"there is no loss {quoted(text)};{hint} expected one of {LOSS_FORMS}")
-
-
-def _hamming(given: str) -> Hamming:
-    costs = {"missed": 1.0, "wrong": 1.0}
-    for part in given.split(","):
-        name, equals, cost = part.partition("=")
-        if name.strip() not in costs or not equals:
-            raise InvalidLoss(f"{part!r} is not missed=… or wrong=…")
-        costs[name.strip()] = read_number(cost)
-    return Hamming(false_negative=costs["missed"], false_positive=costs["wrong"])
 
 
 def read_penalty(text: str) -> Penalty | Path:
@@ -228,7 +216,7 @@ loss = click.option(
     metavar="LOSS",
     default="hamming",
     show_default=True,
-    shell_complete=_beginning_with(*LOSSES, "fbeta:2", "hamming:missed=5,wrong=1"),
+    shell_complete=_beginning_with(*LOSS_FORMS.split(", ")),
     help=f"What wrong answers cost: {LOSS_FORMS}.",
 )
 penalty = click.option(

@@ -18,7 +18,13 @@ from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking,
 from abstain._core.probabilities import Probabilities
 from abstain._utils.errors import InvalidProbabilities
 
+__all__ = ["decide", "expected_losses", "partial_predictions", "partial_rankings"]
+
 MOST_LABELS = 8
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike = 0.1) -> Prediction:

@@ -63,6 +63,18 @@ class InvalidDataset(AbstainError):
     """A data file is broken, or is not what it claims to be."""
 
 
+class MissingFile(AbstainError, FileNotFoundError):
+    """A file or folder that was named is not there."""
+
+
+class InvalidOutput(AbstainError):
+    """The output cannot go where it should: no such folder, no permission, the place of an input, an unknown format."""
+
+
+class InvalidParameter(AbstainError):
+    """A parameter that no other error is about is of the wrong kind or out of range."""
+
+
 class DatasetWarning(UserWarning):
     """A data file contradicts itself, or the list of labels beside it; what was read may not be what was meant."""
 

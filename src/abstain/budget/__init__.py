@@ -24,6 +24,10 @@ from abstain.budget._per_instance import solve_by_instance
 __all__ = ["Allocation", "Bill", "Price", "solve"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def solve(
     probabilities: Any,
     *,

@@ -22,3 +22,7 @@ __all__ = [
     "calibration_error",
     "reliability_curve",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

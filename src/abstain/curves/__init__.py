@@ -35,3 +35,7 @@ __all__ = [
     "label_table",
     "risk_coverage_curve",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

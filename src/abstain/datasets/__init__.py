@@ -6,3 +6,7 @@ from abstain.datasets._mulan import load_mulan
 from abstain.datasets._registry import DATASETS
 
 __all__ = ["DATASETS", "fetch", "load_digit_pairs", "load_mulan"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,3 +9,7 @@ from abstain.experiment._results import Results
 from abstain.experiment._runner import run
 
 __all__ = ["Plan", "Problem", "Results", "Unfetched", "load", "look_up", "run"]
+
+
+def __dir__() -> list[str]:
+    return __all__

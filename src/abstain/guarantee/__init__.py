@@ -18,6 +18,10 @@ from abstain.guarantee._selection import Choice, choose, choose_by_count, choose
 __all__ = ["RISKS", "Rule", "control"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def control(
     probabilities: Any,
     y_true: Any,

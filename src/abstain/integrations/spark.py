@@ -50,10 +50,16 @@ except ImportError as reason:
 
 Batch: TypeAlias = Any  # a pyarrow.RecordBatch
 
+__all__ = ["decide"]
+
 FLOATS = FloatType, DoubleType
 NUMBERS = NumericType, BooleanType
 
 SHOWN_COLUMNS, SHOWN_LETTERS = 3, 40
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def decide(

@@ -18,6 +18,11 @@ from abstain.learners._nystroem import NystroemMap
 
 __all__ = ["NAMES", "make", "recommended"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 STRATEGIES: dict[str, Callable[[Any, Any, int | None], Any]] = {
     "br": lambda base, random_state, n_jobs: MultiOutputClassifier(base, n_jobs=n_jobs),
     "cc": lambda base, random_state, n_jobs: ClassifierChain(base),

@@ -7,3 +7,7 @@ It may import `_core` and `_utils`. Begin with `review_queue`; what comes back f
 from abstain.review._queue import ReviewQueue, review_queue
 
 __all__ = ["ReviewQueue", "review_queue"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -25,3 +25,7 @@ __all__ = [
     "open_sources",
     "read_whole",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -25,12 +25,14 @@ __all__ = [
 LossLike: TypeAlias = str | Loss
 
 LOSSES: dict[str, type[Loss]] = {
-    "f1": FMeasure,
-    "hamming": Hamming,
-    "jaccard": Jaccard,
-    "rank": Rank,
-    "subset": SubsetZeroOne,
+    loss.name: loss for loss in (FMeasure, Hamming, Jaccard, Rank, SubsetZeroOne) if loss.name is not None
 }
+"""The catalogue: every loss that comes with the library, by name.
+
+What the command line, the displays, the experiments and the report say of a loss, and what they may ask of it, they
+take from its attributes: `title`, `axis_title`, `description`, `unit_description`, `text_forms`, `highest_cost`,
+`is_decomposable`, `answers_are_nested`, `takes_sparse`, `gives_rankings`.
+"""
 
 
 def as_loss(loss: LossLike) -> Loss:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from abstain._core.blocks import Block, StoredEntries
 from abstain._core.kernels.choice import choose
 from abstain._core.penalties import BoundPenalty
+from abstain._core.prediction import PartialPrediction, PartialRanking, Prediction
 from abstain._utils.errors import InvalidLoss, InvalidPenalty
 
 Floats = NDArray[np.float64]
@@ -58,6 +59,14 @@ class Loss(ABC):
     does not have it.
     """
 
+    name: ClassVar[str | None] = None
+    """What `abstain.decide`, the command line, the experiments and the report call it; None if it is not registered."""
+    description: ClassVar[str] = ""
+    """One sentence for people who choose a loss: what counts."""
+    unit_description: ClassVar[str] = ""
+    """What costs 1, as a clause: ``"an instance with any wrong answer costs 1"``."""
+    text_forms: ClassVar[tuple[str, ...]] = ()
+    """Examples of how the loss is written on the command line."""
     is_decomposable: ClassVar[bool] = False
     """Whether the loss is a sum over labels, so that each label can have its own price of abstention.
 
@@ -84,6 +93,28 @@ class Loss(ABC):
     """Whether the abstained labels may lie anywhere in the loss's order, so that their start must be kept."""
     entries_per_block: ClassVar[int] = 1 << 18
     """How many probabilities are worked at a time: two megabytes, fewer where each takes long."""
+
+    @property
+    def title(self) -> str:
+        """A short title for menus, legends and tables, for example ``"F1"``."""
+        return type(self).__name__
+
+    @property
+    def axis_title(self) -> str:
+        """What an axis with values of the loss is called, for example ``"1 − F1"``."""
+        return "loss"
+
+    @property
+    def prediction_type(self) -> type[Prediction]:
+        """The class of the predictions that the loss scores."""
+        return PartialRanking if self.gives_rankings else PartialPrediction
+
+    @classmethod
+    def from_text(cls, text: str) -> "Loss":
+        """Return the loss that a text of the command line means, perhaps with parameters, as in `text_forms`."""
+        if text != cls.name:
+            raise InvalidLoss(f"{text!r} is not {cls.name!r}, which has no parameters")
+        return cls()
 
     def is_same_as(self, other: "Loss") -> bool:
         """Whether both are the same loss with the same parameters."""

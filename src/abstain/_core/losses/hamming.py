@@ -14,6 +14,7 @@ from abstain._core.losses.labelwise import LabelwiseLoss, free
 from abstain._core.penalties import BoundPenalty
 from abstain._core.tables import names_of
 from abstain._utils.errors import InvalidLoss
+from abstain._utils.numbers import read_number
 
 
 class ErrorCosts(NamedTuple):
@@ -171,12 +172,30 @@ class Hamming(DecomposableLoss):
     array([[ 1, -1, -1]], dtype=int8)
     """
 
+    name = "hamming"
+    title = "Hamming"
+    axis_title = "Hamming loss"
+    description = "Each wrong label counts, at its price."
+    unit_description = "a wrong label costs 1"
+    text_forms = ("hamming", "hamming:false_negative=5,false_positive=1")
+
     def __init__(self, false_negative: ArrayLike = 1.0, false_positive: ArrayLike = 1.0) -> None:
         self.false_negative = _read_costs(false_negative, "false_negative", "Hamming")
         self.false_positive = _read_costs(false_positive, "false_positive", "Hamming")
         self.label_names = names_of(false_negative) or names_of(false_positive)
         if self.label_names != (names_of(false_positive) or self.label_names):
             raise InvalidLoss("Hamming: false_negative and false_positive name different labels, or in another order")
+
+    @classmethod
+    def from_text(cls, text: str) -> "Hamming":
+        given = text.partition(":")[2]
+        costs = dict.fromkeys(ErrorCosts._fields, 1.0)
+        for part in given.split(",") if given else []:
+            name, equals, cost = (piece.strip() for piece in part.partition("="))
+            if name not in costs or not equals:
+                raise InvalidLoss(f"{part!r} is not false_negative=… or false_positive=…")
+            costs[name] = read_number(cost)
+        return cls(**costs)
 
     def __repr__(self) -> str:
         shown = {"false_negative": self.false_negative, "false_positive": self.false_positive}

@@ -13,6 +13,7 @@ from abstain._core.kernels.quadrature import longest_reach, reciprocal_rule
 from abstain._core.losses.base import BlockProfile, Codes, Counts, Floats, Loss, read_parameter, start_at
 from abstain._core.penalties import BoundPenalty
 from abstain._utils.errors import InvalidLoss
+from abstain._utils.numbers import read_number
 
 
 class OverlapLoss(Loss):
@@ -112,9 +113,31 @@ class FMeasure(OverlapLoss):
     array([[ 1,  1, -1,  0,  0]], dtype=int8)
     """
 
+    name = "f1"
+    description = "What counts is how well the labels answered yes agree with the relevant ones."
+    unit_description = "an instance with an F1 of 0 costs 1"
+    text_forms = ("f1", "fbeta:2")
+
     def __init__(self, beta: float = 1.0, zero_division: float = 1.0) -> None:
         super().__init__(zero_division)
         self.beta = read_parameter(beta, "beta", self, "a finite number > 0", lambda x: 0 < x < np.inf)
+
+    @classmethod
+    def from_text(cls, text: str) -> "FMeasure":
+        name, _, beta = text.partition(":")
+        if name == "fbeta":
+            return cls(beta=read_number(beta))
+        if text != cls.name:
+            raise InvalidLoss(f"{text!r} is neither 'f1' nor 'fbeta:' with a number")
+        return cls()
+
+    @property
+    def title(self) -> str:
+        return f"F{self.beta:g}"
+
+    @property
+    def axis_title(self) -> str:
+        return f"1 − {self.title}"
 
     def __repr__(self) -> str:
         return f"FMeasure(beta={self.beta:g}, zero_division={self.zero_division:g})"
@@ -141,6 +164,13 @@ class Jaccard(OverlapLoss):
     >>> abstain.decide([0.9, 0.6, 0.4, 0.1], abstain.Jaccard(), penalty=0.1).labels
     array([[ 1, -1, -1,  0]], dtype=int8)
     """
+
+    name = "jaccard"
+    title = "Jaccard"
+    axis_title = "1 − Jaccard"
+    description = "What counts is the overlap of the labels answered yes with the relevant ones."
+    unit_description = "an instance with a Jaccard index of 0 costs 1"
+    text_forms = ("jaccard",)
 
     def __repr__(self) -> str:
         return f"Jaccard(zero_division={self.zero_division:g})"

@@ -24,6 +24,12 @@ class Rank(Loss):
     array([[ 0, -1, -1,  1]], dtype=int32)
     """
 
+    name = "rank"
+    title = "Rank"
+    axis_title = "rank loss"
+    description = "The answer is an order: what is relevant should come first."
+    unit_description = "a pair of labels in the wrong order costs 1"
+    text_forms = ("rank",)
     gives_rankings = True
     takes_sparse = True
     tie_scale = 0.0

@@ -21,6 +21,12 @@ class SubsetZeroOne(LabelwiseLoss):
     array([[ 1, -1,  0]], dtype=int8)
     """
 
+    name = "subset"
+    title = "Subset 0/1"
+    axis_title = "subset 0/1 loss"
+    description = "One wrong answer spoils the whole instance."
+    unit_description = "an instance with any wrong answer costs 1"
+    text_forms = ("subset",)
     takes_sparse = True
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from abstain._core.losses import FMeasure, Hamming, Jaccard, Loss, LossLike, Rank, SubsetZeroOne
+from abstain._core.losses import LossLike
 from abstain._core.targets import truth_and_probabilities
 from abstain._utils.extras import optional
 from abstain.curves._bootstrap import Band, spread
@@ -160,11 +160,3 @@ def draw_legend(ax: Any, place: str) -> None:
     """The models first, then the lines of reference."""
     shown = [line for kind in (MODEL, ASIDE) for line in ax.get_lines() if line.get_gid() == kind]
     ax.legend(handles=shown, loc=place, frameon=False, fontsize="small")
-
-
-def loss_in_words(loss: Loss) -> str:
-    """For the name of an axis."""
-    if isinstance(loss, FMeasure):
-        return f"1 − F{loss.beta:g}"
-    words = {Hamming: "Hamming loss", Rank: "rank loss", SubsetZeroOne: "subset 0/1 loss", Jaccard: "1 − Jaccard"}
-    return words.get(type(loss), "loss")

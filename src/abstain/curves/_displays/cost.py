@@ -14,7 +14,6 @@ from abstain.curves._displays.base import (
     draw_legend,
     draw_line,
     draw_once,
-    loss_in_words,
     new_axes,
     next_look,
 )
@@ -89,7 +88,7 @@ class CostCurveDisplay(CurveDisplay):
         draw_line(ax, *self._total(loss), style, self.name or "abstain optimally")
         draw_band(ax, curve.bands.get(f"{kind}_generalized_loss"), style["color"], self._end)
         self._reach(ax, 1.15 * max(loss.max(), curve.expected_loss[-1]))
-        ax.set(xlabel="cost of an open label", ylabel=f"generalised {loss_in_words(curve.loss)}")
+        ax.set(xlabel="cost of an open label", ylabel=f"generalised {curve.loss.axis_title}")
         draw_legend(ax, "lower right")
 
     def _draw_abstention(self, ax: Any, style: dict[str, Any]) -> None:

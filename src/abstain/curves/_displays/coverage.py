@@ -3,7 +3,7 @@
 from typing import Any
 
 from abstain.curves._coverage import RiskCoverageCurve, risk_coverage_curve
-from abstain.curves._displays.base import CurveDisplay, draw_band, draw_legend, draw_line, loss_in_words
+from abstain.curves._displays.base import CurveDisplay, draw_band, draw_legend, draw_line
 
 
 class RiskCoverageDisplay(CurveDisplay):
@@ -38,6 +38,6 @@ class RiskCoverageDisplay(CurveDisplay):
         curve = self.curve
         draw_line(ax, curve.coverage, curve.risk, style, self._called(f"AURC {curve.area:.3f}"))
         draw_band(ax, curve.band, style["color"])
-        ax.set(xlim=(0, 1.01), xlabel="share of labels answered", ylabel=f"{loss_in_words(curve.loss)} per {curve.per}")
+        ax.set(xlim=(0, 1.01), xlabel="share of labels answered", ylabel=f"{curve.loss.axis_title} per {curve.per}")
         ax.set_ylim(bottom=0)
         draw_legend(ax, "upper left")

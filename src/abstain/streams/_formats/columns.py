@@ -14,8 +14,8 @@ from scipy import sparse
 
 from abstain._utils.errors import InvalidDataset, quoted
 from abstain._utils.extras import optional
+from abstain._utils.numbers import is_number, number_in
 from abstain.streams._formats.names import INDEX_NAMES, positions
-from abstain.streams._formats.numbers import is_number, number_in
 
 
 def arrow(module: str = "pyarrow") -> Any:

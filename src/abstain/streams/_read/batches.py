@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from abstain._core.tables import Matrix, RowSlice, Table
 from abstain._utils.errors import InvalidDataset, quoted
+from abstain._utils.numbers import is_number
 from abstain.streams._formats.columns import arrow
-from abstain.streams._formats.numbers import is_number
 
 BATCH_BYTES = 1 << 24
 """About how many bytes a batch holds. What is read at once, or gathered before it is written, is a multiple of it."""

@@ -11,9 +11,9 @@ from typing import IO, Any
 
 from abstain._utils.atomic import temporary_file
 from abstain._utils.errors import InvalidDataset
+from abstain._utils.numbers import MISSING, is_number
 from abstain.streams._formats.columns import arrow, holds_names
 from abstain.streams._formats.names import require_different
-from abstain.streams._formats.numbers import MISSING, is_number
 from abstain.streams._formats.text import records, require_cells, require_header, rows_of
 from abstain.streams._read.batches import BATCH_BYTES, NUMBER_BYTES, batch_height
 from abstain.streams._read.files import File

@@ -23,7 +23,7 @@ def is_number(value: Any) -> bool:
 
     Examples
     --------
-    >>> from abstain.streams._formats.numbers import is_number
+    >>> from abstain._utils.numbers import is_number
     >>> [is_number(text) for text in ("0.5", " 1e-3 ", "", "0_1", "٣", "1,5")]
     [True, True, True, False, False, False]
     """
