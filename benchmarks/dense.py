@@ -54,10 +54,10 @@ def twenty_penalties() -> Iterator[Row]:
     for loss in LOSSES:
         costs = np.linspace(0.1, 1.0, 20) * ({"f1": 0.01, "jaccard": 0.01, "subset": 0.02}.get(loss, 0.5))
         penalties = [abstain.Concave(cost) for cost in costs]
-        profile = abstain.risk_profile(p, loss)
+        profile = abstain.risk_profile(p, loss=loss)
         profile.decide(penalties[0])
         one = max(seconds(lambda loss=loss, f=f: abstain.decide(p, loss, f)) for f in (penalties[3], penalties[10]))
         twenty = seconds(lambda profile=profile, penalties=penalties: [profile.decide(f) for f in penalties])
-        build = seconds(lambda loss=loss: abstain.risk_profile(p, loss))
+        build = seconds(lambda loss=loss: abstain.risk_profile(p, loss=loss))
         found = f"{twenty / one:.2f} × one decision; {(twenty + build) / one:.2f} × with building the profile"
         yield Row(loss, found, "≤ 1.5 ×", twenty <= 1.5 * one)

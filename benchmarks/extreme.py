@@ -93,7 +93,7 @@ def hamming(matrix: Any) -> Any:
 def weighted(matrix: Any) -> Any:
     """Hamming, errors priced by label, complete answers"""
     missed, wrong = np.random.default_rng(1).uniform(0.5, 5.0, (2, matrix.shape[1])).astype(np.float32)
-    return abstain.decide(matrix, abstain.Hamming(false_negative=missed, false_positive=wrong), None)
+    return abstain.decide(matrix, abstain.Hamming(false_negative=missed, false_positive=wrong), "none")
 
 
 def f1(matrix: Any) -> Any:
@@ -110,12 +110,12 @@ def score(matrix: Any) -> Any:
     """F1 decided and scored against the truth"""
     relevant = matrix.copy()
     relevant.data = (np.random.default_rng(2).random(matrix.nnz, np.float32) < matrix.data).astype(np.int8)
-    return generalized_loss(relevant, f1(matrix), "f1", F1_COST)
+    return generalized_loss(relevant, f1(matrix), loss="f1", penalty=F1_COST)
 
 
 def profile(matrix: Any) -> Any:
     """Hamming profiles"""
-    return abstain.risk_profile(matrix, "hamming").values
+    return abstain.risk_profile(matrix, loss="hamming").values
 
 
 def _measured(call: Callable[[], Any], repeats: int) -> tuple[dict[str, float], Any]:

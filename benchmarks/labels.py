@@ -66,7 +66,7 @@ def growth(figure: Path) -> Iterator[Row]:
                 penalty = abstain.Concave((1.0 if loss in ("f1", "jaccard") else 30.0) / m)
 
                 def call(p=p, penalty=penalty, loss=loss, job=job):
-                    return abstain.decide(p, loss, penalty) if job == "decision" else abstain.risk_profile(p, loss)
+                    return abstain.decide(p, loss, penalty) if job == "decision" else abstain.risk_profile(p, loss=loss)
 
                 call()
                 times.append(seconds(call) / n)

@@ -49,9 +49,9 @@ def _compare(name, loss, beta_squared, distribution, p, n_slow) -> Iterator[Row]
             reference.f_profiles(ranked, beta_squared, slow_profile)
 
     slow_time = seconds(slow, 2) / n_slow
-    profile = abstain.risk_profile(p, loss)
+    profile = abstain.risk_profile(p, loss=loss)
     difference = np.abs(profile.values[:n_slow] - (1 - slow_profile)).max()
-    profile_time = seconds(lambda: abstain.risk_profile(p, loss)) / n
+    profile_time = seconds(lambda: abstain.risk_profile(p, loss=loss)) / n
     ratios = []
     for cost in COSTS:
         for penalty in (abstain.Linear(cost / m), abstain.Concave(2 * cost / m)):

@@ -67,7 +67,8 @@ def measure(parts: list[dict[str, np.ndarray]], calibration: str | None) -> dict
 
     def losses(cost: float) -> list[float]:
         return [
-            100 / m * float(generalized_loss(y, abstain.decide(p, "hamming", cost), "hamming", cost)) for y, p in tables
+            100 / m * float(generalized_loss(y, abstain.decide(p, "hamming", cost), loss="hamming", penalty=cost))
+            for y, p in tables
         ]
 
     each = np.array([losses(cost) for cost in COSTS])

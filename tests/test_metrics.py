@@ -43,25 +43,27 @@ def slow_loss(y, labels, loss):
 def test_definition(loss_case):
     loss = cases.make_loss(loss_case, 6)
     expected = [slow_loss(y, labels, loss) + 0.07 * (labels == -1).sum() for y, labels in zip(Y, LABELS, strict=True)]
-    np.testing.assert_allclose(metrics.generalized_loss(Y, LABELS, loss, 0.07, average=False), expected)
-    assert metrics.generalized_loss(Y, LABELS, loss, 0.07) == pytest.approx(np.mean(expected))
+    np.testing.assert_allclose(
+        metrics.generalized_loss(Y, LABELS, loss=loss, penalty=0.07, per_instance=True), expected
+    )
+    assert metrics.generalized_loss(Y, LABELS, loss=loss, penalty=0.07) == pytest.approx(np.mean(expected))
 
 
 @pytest.mark.parametrize("beta", [1e-170, 1e160])
 def test_extreme_beta(beta):
     loss = abstain.FMeasure(beta)
-    assert metrics.generalized_loss([[0, 0], [1, 1]], [[1, 1], [0, 0]], loss, None) == 1.0
+    assert metrics.generalized_loss([[0, 0], [1, 1]], [[1, 1], [0, 0]], loss=loss, penalty="none") == 1.0
 
 
 def test_expected_rank_loss_keeps_small_risks():
     p = np.where(np.arange(2000) < 1000, 1 - 1e-12, 1e-12)
-    ranking = abstain.decide(p, "rank", None)
-    found = metrics.expected_generalized_loss(p, ranking, "rank", None)
+    ranking = abstain.decide(p, "rank", "none")
+    found = metrics.expected_generalized_loss(p, ranking, loss="rank", penalty="none")
     assert found == pytest.approx(ranking.expected_loss[0], rel=1e-9)
     tiny = [1 - 1e-16, 1e-17, 0.0]  # one label ahead of another: (1 − p) · p', far below the rounding of 1
-    assert metrics.expected_generalized_loss(tiny, abstain.decide(tiny, "rank", None), "rank", None) == pytest.approx(
-        2.0**-53 * 1e-17, rel=1e-12, abs=0
-    )
+    assert metrics.expected_generalized_loss(
+        tiny, abstain.decide(tiny, "rank", "none"), loss="rank", penalty="none"
+    ) == pytest.approx(2.0**-53 * 1e-17, rel=1e-12, abs=0)
 
 
 def test_costs_of_errors_and_labels():
@@ -73,7 +75,9 @@ def test_costs_of_errors_and_labels():
         + 0.3 * (a == -1).sum() * 6 / (6 + (a == -1).sum())
         for y, a in zip(Y, LABELS, strict=True)
     ]
-    np.testing.assert_allclose(metrics.generalized_loss(Y, LABELS, loss, penalty, average=False), expected)
+    np.testing.assert_allclose(
+        metrics.generalized_loss(Y, LABELS, loss=loss, penalty=penalty, per_instance=True), expected
+    )
 
 
 def test_rank_loss_counts_pairs():
@@ -84,7 +88,9 @@ def test_rank_loss_counts_pairs():
         ranked = [j for j in range(6) if positions[j] >= 0]
         wrong = sum(y[i] == 0 and y[j] == 1 and positions[i] < positions[j] for i, j in product(ranked, ranked))
         expected.append(wrong + 0.1 * (6 - len(ranked)))
-    np.testing.assert_allclose(metrics.generalized_loss(Y, ranking, "rank", 0.1, average=False), expected)
+    np.testing.assert_allclose(
+        metrics.generalized_loss(Y, ranking, loss="rank", penalty=0.1, per_instance=True), expected
+    )
 
 
 @pytest.mark.parametrize("zero_division", [0, 1])
@@ -96,12 +102,12 @@ def test_full_predictions_are_scored_as_scikit_learn_does(zero_division):
         (abstain.Jaccard(zero_division=zero_division), sklearn_metrics.jaccard_score),
     ]:
         score = theirs(Y, full, average="samples", zero_division=zero_division)
-        assert metrics.generalized_loss(Y, full, loss, None) == pytest.approx(1 - score)
+        assert metrics.generalized_loss(Y, full, loss=loss, penalty="none") == pytest.approx(1 - score)
     score = sklearn_metrics.fbeta_score(Y, full, beta=1.7, average="samples", zero_division=zero_division)
     loss = abstain.FMeasure(beta=1.7, zero_division=zero_division)
-    assert metrics.generalized_loss(Y, full, loss, None) == pytest.approx(1 - score)
+    assert metrics.generalized_loss(Y, full, loss=loss, penalty="none") == pytest.approx(1 - score)
     hamming = 6 * sklearn_metrics.hamming_loss(Y, full)
-    assert metrics.generalized_loss(Y, full, "hamming", None) == pytest.approx(hamming)
+    assert metrics.generalized_loss(Y, full, loss="hamming", penalty="none") == pytest.approx(hamming)
 
 
 @pytest.mark.parametrize("loss_case", cases.LOSS_CASES, ids=str)
@@ -115,8 +121,10 @@ def test_expected_loss_of_any_prediction_is_the_mean_over_truths(loss_case):
     total = np.zeros(40)
     for y in product((0, 1), repeat=m):
         chance = np.where(y, p, 1 - p).prod(axis=1)
-        total += chance * metrics.generalized_loss(np.tile(y, (40, 1)), chosen, loss, 0.1, average=False)
-    found = metrics.expected_generalized_loss(p, chosen, loss, 0.1, average=False)
+        total += chance * metrics.generalized_loss(
+            np.tile(y, (40, 1)), chosen, loss=loss, penalty=0.1, per_instance=True
+        )
+    found = metrics.expected_generalized_loss(p, chosen, loss=loss, penalty=0.1, per_instance=True)
     np.testing.assert_allclose(found, total, rtol=0, atol=1e-12)
 
 
@@ -124,7 +132,7 @@ def test_expected_loss_of_any_prediction_is_the_mean_over_truths(loss_case):
 def test_single_precision_is_scored_in_double(loss):
     single = cases.random_probabilities(100, 6).astype(np.float32)
     prediction = abstain.decide(single, loss, 0.1)
-    found = metrics.expected_generalized_loss(single, prediction, loss, 0.1, average=False)
+    found = metrics.expected_generalized_loss(single, prediction, loss=loss, penalty=0.1, per_instance=True)
     np.testing.assert_allclose(found, prediction.expected_loss, rtol=0, atol=1e-12)
 
 
@@ -140,17 +148,17 @@ def test_rates():
 def test_silence_is_not_error():
     silent = np.full_like(Y, -1)
     for name in sorted(set(LOSSES) - {"rank"}):
-        assert metrics.generalized_loss(Y, silent, name, 0.0) == 0
+        assert metrics.generalized_loss(Y, silent, loss=name, penalty=0.0) == 0
     assert metrics.abstention_rate(silent) == 1
     assert np.isnan(metrics.answered_error_rate(Y, silent))
     assert metrics.error_capture_rate(Y, silent, 1 - Y) == 1
     assert np.isnan(metrics.error_capture_rate(Y, silent, Y))
-    assert metrics.generalized_loss(Y, silent, "hamming", None) == np.inf
+    assert metrics.generalized_loss(Y, silent, loss="hamming", penalty="none") == np.inf
 
 
 def test_no_instances():
     empty = np.zeros((0, 3))
-    assert np.isnan(metrics.generalized_loss(empty, empty, "f1", 0.1))
+    assert np.isnan(metrics.generalized_loss(empty, empty, loss="f1", penalty=0.1))
     assert np.isnan(metrics.abstention_rate(empty))
     assert np.isnan(metrics.answered_error_rate(empty, empty))
 
@@ -166,14 +174,14 @@ def test_no_instances():
 )
 def test_bad_truth(y, message):
     with pytest.raises(abstain.InvalidLabels, match=message):
-        metrics.generalized_loss(y, LABELS, "hamming", 0.1)
+        metrics.generalized_loss(y, LABELS, loss="hamming", penalty=0.1)
 
 
 def test_labels_in_another_order_are_noticed():
     p = pd.DataFrame(cases.random_probabilities(200, 6), columns=list("abcdef"))
     prediction = abstain.decide(p)
     with pytest.raises(abstain.InvalidLabels, match="the same labels in another order: column 0 is 'b'"):
-        metrics.generalized_loss(pd.DataFrame(Y, columns=list("bacdef")), prediction, "hamming", 0.1)
+        metrics.generalized_loss(pd.DataFrame(Y, columns=list("bacdef")), prediction, loss="hamming", penalty=0.1)
     with pytest.raises(abstain.InvalidLabels, match="other labels: column 5 is 'x'"):
         metrics.answered_error_rate(pd.DataFrame(Y, columns=list("abcdex")), prediction)
 
@@ -181,9 +189,9 @@ def test_labels_in_another_order_are_noticed():
 def test_rankings_and_labels_are_not_confused():
     p = cases.random_probabilities(200, 6)
     with pytest.raises(abstain.InvalidLoss, match="scores a PartialRanking"):
-        metrics.generalized_loss(Y, abstain.decide(p), "rank", 0.1)
+        metrics.generalized_loss(Y, abstain.decide(p), loss="rank", penalty=0.1)
     with pytest.raises(abstain.InvalidLoss, match="not a ranking"):
-        metrics.generalized_loss(Y, abstain.decide(p, "rank"), "f1", 0.1)
+        metrics.generalized_loss(Y, abstain.decide(p, "rank"), loss="f1", penalty=0.1)
     with pytest.raises(abstain.InvalidLabels, match="a ranking answers no label"):
         metrics.answered_error_rate(Y, abstain.decide(p, "rank"))
     with pytest.raises(abstain.InvalidLabels, match="row 0 abstains"):

@@ -37,7 +37,7 @@ def __dir__() -> list[str]:
 
 
 def generalized_loss(
-    y_true: Any, prediction: Any, loss: LossLike, penalty: PenaltyLike, *, average: bool = True
+    y_true: Any, prediction: Any, *, loss: LossLike, penalty: PenaltyLike, per_instance: bool = False
 ) -> float | NDArray[np.float64]:
     """ℓ(y_D, ŷ_D) + f(|A|): what the answers cost when the truth is known, plus what the abstentions cost.
 
@@ -48,22 +48,22 @@ def generalized_loss(
     prediction : PartialPrediction, PartialRanking (for the rank loss), or an n × m table of 1, 0 and −1
         What was answered.
     loss, penalty
-        As for `abstain.decide`. With ``penalty=None`` an abstention costs infinitely much.
-    average : bool, default=True
-        The mean over the instances, or one value for each.
+        As for `abstain.decide`. With ``penalty="none"`` an abstention costs infinitely much.
+    per_instance : bool, default=False
+        Whether to return one value for each instance, and not their mean.
 
     Examples
     --------
     >>> from abstain.metrics import generalized_loss
-    >>> generalized_loss([[1, 0, 1], [0, 0, 1]], [[1, -1, 0], [0, 0, 1]], "hamming", 0.1)
+    >>> generalized_loss([[1, 0, 1], [0, 0, 1]], [[1, -1, 0], [0, 0, 1]], loss="hamming", penalty=0.1)
     0.55
     """
     work = partial(_realized, loss=as_loss(loss), penalty=as_penalty(penalty))
-    return _averaged("generalized_loss", work, average, y_true=y_true, prediction=prediction)
+    return _averaged("generalized_loss", work, per_instance, y_true=y_true, prediction=prediction)
 
 
 def expected_generalized_loss(
-    probabilities: Any, prediction: Any, loss: LossLike, penalty: PenaltyLike, *, average: bool = True
+    probabilities: Any, prediction: Any, *, loss: LossLike, penalty: PenaltyLike, per_instance: bool = False
 ) -> float | NDArray[np.float64]:
     """E[ℓ(y_D, ŷ_D)] + f(|A|) of any partial prediction, optimal or not, for independent labels.
 
@@ -71,7 +71,7 @@ def expected_generalized_loss(
     ----------
     probabilities
         As for `abstain.decide`.
-    prediction, loss, penalty, average
+    prediction, loss, penalty, per_instance
         As for `generalized_loss`.
 
     Examples
@@ -79,13 +79,13 @@ def expected_generalized_loss(
     >>> import abstain
     >>> p = [0.9, 0.8, 0.7, 0.3]
     >>> best = abstain.decide(p, "f1", 0.05)
-    >>> round(abstain.metrics.expected_generalized_loss(p, best, "f1", 0.05), 4)
+    >>> round(abstain.metrics.expected_generalized_loss(p, best, loss="f1", penalty=0.05), 4)
     0.1719
-    >>> round(abstain.metrics.expected_generalized_loss(p, [1, 1, 0, 0], "f1", 0.05), 4)
+    >>> round(abstain.metrics.expected_generalized_loss(p, [1, 1, 0, 0], loss="f1", penalty=0.05), 4)
     0.2803
     """
     work = partial(_expected, loss=as_loss(loss), penalty=as_penalty(penalty))
-    return _averaged("expected_loss", work, average, probabilities=probabilities, prediction=prediction)
+    return _averaged("expected_loss", work, per_instance, probabilities=probabilities, prediction=prediction)
 
 
 def abstention_rate(prediction: Any) -> float:
@@ -120,7 +120,7 @@ def error_capture_rate(y_true: Any, prediction: Any, full_prediction: Any) -> fl
     y_true, prediction
         As for `answered_error_rate`.
     full_prediction : PartialPrediction without abstentions, or n × m table of 0 and 1
-        What would have been answered otherwise, for example ``abstain.decide(probabilities, loss, penalty=None)``.
+        What would have been answered otherwise, for example ``abstain.decide(probabilities, loss, penalty="none")``.
 
     Examples
     --------
@@ -132,9 +132,9 @@ def error_capture_rate(y_true: Any, prediction: Any, full_prediction: Any) -> fl
     return _rate("error_capture_rate", caught_errors, **tables)
 
 
-def _averaged(name: str, losses: Callable[..., NDArray[np.float64]], average: bool, **tables: Any) -> Any:
+def _averaged(name: str, losses: Callable[..., NDArray[np.float64]], per_instance: bool, **tables: Any) -> Any:
     """The mean of what each instance loses, or all of that; lazy if any table is."""
-    if average:
+    if not per_instance:
         return _rate(name, partial(_total_and_number, losses=losses), **tables)
     if (backend := lazy_backend(*tables.values())) is not None:
         return backend.by_row(name, losses, **tables)

@@ -18,7 +18,7 @@ TOLERANCE = 1e-9
 
 def least_bill(p, loss, *, total=None, per_instance=None, review=0.0):
     """Over all numbers of reviews per instance: dynamic programming in plain Python."""
-    values = abstain.risk_profile(p, loss).values
+    values = abstain.risk_profile(p, loss=loss).values
     n, m = p.shape
     best = {0: 0.0}
     for i in range(n):
@@ -50,7 +50,9 @@ def least_bill_of_sets(p, loss, *, total, per_instance, per_label, review):
 
 def bill_of(p, allocation, loss, review):
     """What the prediction costs, computed anew from its answers."""
-    answers = abstain.metrics.expected_generalized_loss(p, allocation.prediction, loss, 0.0, average=False).sum()
+    answers = abstain.metrics.expected_generalized_loss(
+        p, allocation.prediction, loss=loss, penalty=0.0, per_instance=True
+    ).sum()
     return answers + (np.asarray(allocation.prediction.abstained) * review).sum()
 
 
@@ -64,7 +66,7 @@ def test_the_optimum_for_every_count(case, review, per_instance):
         if count is None and review == 0 and per_instance is None:
             continue
         best = least_bill(p, loss, total=count, per_instance=per_instance, review=review)
-        for source in (p, abstain.risk_profile(p, loss)):
+        for source in (p, abstain.risk_profile(p, loss=loss)):
             found = budget.solve(source, loss=loss, count=count, per_instance=per_instance, review=review)
             n_open = found.prediction.n_abstained
             assert count is None or found.count == n_open.sum() <= count
@@ -252,7 +254,7 @@ def test_large_tables_with_probabilities_that_differ_by_rounding_only(loss, monk
     p = np.random.default_rng(1).integers(0, 11, (3000, 5)) / 10
     monkeypatch.setattr(_per_instance, "CORE", 100.0)
     counts = range(200, 15_000, 1300)
-    whole = [budget.solve(abstain.risk_profile(p, loss), count=count) for count in counts]
+    whole = [budget.solve(abstain.risk_profile(p, loss=loss), count=count) for count in counts]
     monkeypatch.setattr(_per_instance, "SAMPLE", 50)
     monkeypatch.setattr(_per_instance, "WHOLE", 1)
     for count, expected in zip(counts, whole, strict=True):
@@ -456,7 +458,7 @@ def test_mistakes_are_named(options, message):
 
 
 def test_a_profile_keeps_its_loss():
-    profile = abstain.risk_profile([[0.1, 0.5]], "f1")
+    profile = abstain.risk_profile([[0.1, 0.5]], loss="f1")
     assert budget.solve(profile, count=1).price.loss is profile.loss
     assert budget.solve(profile, loss=abstain.FMeasure(), count=1).count == 1
     for other in ("rank", "hamming", abstain.Hamming(), abstain.FMeasure(beta=2)):

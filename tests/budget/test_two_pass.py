@@ -51,7 +51,7 @@ def test_as_good_as_the_allocation_that_sees_everything(name, per_instance, tota
         assert reviewer.gap <= max(total, 1) * 1e-5 * reviewer.margin.cost
     codes = np.concatenate([prediction.codes for prediction in predictions])
     kind = type(predictions[0])
-    assert found == pytest.approx(90 * expected_generalized_loss(p, kind(codes), loss, review), abs=1e-9)
+    assert found == pytest.approx(90 * expected_generalized_loss(p, kind(codes), loss=loss, penalty=review), abs=1e-9)
     if per_instance is not None:
         assert max(prediction.n_abstained.max() for prediction in predictions) <= per_instance
 

@@ -105,7 +105,7 @@ def piped(*arguments, data=b"", code=0):
             abstain.Capped(abstain.Concave(0.2), 2),
             "Hamming, penalty Concave(0.2), at most 2 in a row",
         ),
-        (["--loss", "SUBSET", "--penalty", "none"], "subset", None, "SubsetZeroOne, no label may be left open"),
+        (["--loss", "SUBSET", "--penalty", "none"], "subset", "none", "SubsetZeroOne, no label may be left open"),
     ],
 )
 def test_losses_and_penalties_by_name(options, loss, penalty, words):
@@ -315,10 +315,10 @@ def test_evaluate_scores_as_the_metrics_do():
     prediction = abstain.decide(P, penalty=0.3)
     asked = ["evaluate", "q.parquet", "truth.csv", "--penalty", "0.3", "--probabilities", "p.csv"]
     found = json.loads(run(*asked, "--json").output)
-    assert found["generalized_loss"] == pytest.approx(generalized_loss(TRUTH, prediction, "hamming", 0.3))
+    assert found["generalized_loss"] == pytest.approx(generalized_loss(TRUTH, prediction, loss="hamming", penalty=0.3))
     assert found["expected_loss"] == pytest.approx(prediction.expected_loss.mean())
     assert found["answered_error_rate"] == pytest.approx(answered_error_rate(TRUTH, prediction))
-    full = abstain.decide(P, penalty=None)
+    full = abstain.decide(P, penalty="none")
     assert found["error_capture_rate"] == pytest.approx(error_capture_rate(TRUTH, prediction, full))
     said = run(*asked).output.splitlines()
     assert len(said) == 4
@@ -328,7 +328,7 @@ def test_evaluate_scores_as_the_metrics_do():
         run("evaluate", "ranks.parquet", "truth.csv", "--loss", "rank", "--penalty", "0.2", "--json").output
     )
     ranking = abstain.decide(P, "rank", 0.2)
-    assert found["generalized_loss"] == pytest.approx(generalized_loss(TRUTH, ranking, "rank", 0.2))
+    assert found["generalized_loss"] == pytest.approx(generalized_loss(TRUTH, ranking, loss="rank", penalty=0.2))
     assert found["answered_error_rate"] is None
 
 

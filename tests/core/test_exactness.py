@@ -55,7 +55,10 @@ def test_decision_is_optimal_and_abstains_least(loss_case, penalty_case):
         by_count = np.stack([np.where(n_abstained == a, totals, np.inf).min(axis=1) for a in range(m + 1)], axis=1)
         cases.assert_fewest_of_the_best(by_count, loss.tie_scale, prediction.n_abstained)
         np.testing.assert_allclose(
-            expected_generalized_loss(p, prediction, loss, penalty, average=False), least, rtol=0, atol=1e-11
+            expected_generalized_loss(p, prediction, loss=loss, penalty=penalty, per_instance=True),
+            least,
+            rtol=0,
+            atol=1e-11,
         )
 
 
@@ -64,7 +67,7 @@ def test_profile_is_the_least_risk_for_every_number_of_abstentions(loss_case):
     for m in range(1, MOST_LABELS + 1):
         codes, expected = all_expected_losses(loss_case, m)
         n_abstained = (codes == -1).sum(axis=1)
-        values = abstain.risk_profile(cases.random_probabilities(ROWS, m), cases.make_loss(loss_case, m)).values
+        values = abstain.risk_profile(cases.random_probabilities(ROWS, m), loss=cases.make_loss(loss_case, m)).values
         for a in range(m + 1):
             allowed = n_abstained == a
             least = expected[:, allowed].min(axis=1) if allowed.any() else np.full(ROWS, np.inf)
@@ -77,13 +80,13 @@ def test_profile_is_the_least_risk_for_every_number_of_abstentions(loss_case):
 def test_profile_decides_like_decide(loss_case, penalty_case, m):
     p = cases.random_probabilities(200, m, seed=3)
     loss, penalty = cases.make_loss(loss_case, m), cases.make_penalty(penalty_case, m)
-    profile = abstain.risk_profile(p, loss)
+    profile = abstain.risk_profile(p, loss=loss)
     direct, profiled = abstain.decide(p, loss, penalty), profile.decide(penalty)
     np.testing.assert_allclose(profiled.expected_loss, direct.expected_loss, rtol=0, atol=1e-11)
     totals = profile.values + as_penalty(penalty).bind(m).counts
     cases.assert_fewest_of_the_best(totals, loss.tie_scale, direct.n_abstained)
     cases.assert_fewest_of_the_best(totals, loss.tie_scale, profiled.n_abstained)
-    again = expected_generalized_loss(p, profiled, loss, penalty, average=False)
+    again = expected_generalized_loss(p, profiled, loss=loss, penalty=penalty, per_instance=True)
     np.testing.assert_allclose(again, profiled.expected_loss, rtol=0, atol=1e-11)
 
 
@@ -101,7 +104,7 @@ def test_any_table_and_any_probabilities(loss_case, p, steps):
     loss, table = cases.make_loss(loss_case, m), np.concatenate([[0.0], steps[:m]])
     prediction, brute = abstain.decide(p, loss, table), exhaustive.decide(p, loss, table)
     np.testing.assert_allclose(prediction.expected_loss, brute.expected_loss, rtol=0, atol=1e-11)
-    totals = abstain.risk_profile(p, loss).values + table
+    totals = abstain.risk_profile(p, loss=loss).values + table
     cases.assert_fewest_of_the_best(totals, loss.tie_scale, prediction.n_abstained)
     cases.assert_fewest_of_the_best(totals, loss.tie_scale, brute.n_abstained)
 
@@ -131,7 +134,7 @@ def test_without_abstention_it_is_the_plain_optimum(loss_case):
     p = cases.random_probabilities(ROWS, m)
     codes, expected = all_expected_losses(loss_case, m)
     complete = (codes >= 0).all(axis=1)
-    for penalty in (None, np.inf, abstain.Concave(np.inf), 1e6):
+    for penalty in ("none", np.inf, abstain.Concave(np.inf), 1e6):
         prediction = abstain.decide(p, cases.make_loss(loss_case, m), penalty)
         assert not prediction.n_abstained.any()
         np.testing.assert_allclose(prediction.expected_loss, expected[:, complete].min(axis=1), rtol=0, atol=1e-11)
@@ -150,7 +153,7 @@ def test_almost_straight_penalties_are_not_taken_for_concave():
     a = np.arange(m + 1.0)
     table = np.where(a > 0, 0.15 + 3e-16 * a**2, 0.0)
     p = np.random.default_rng(0).beta(0.3, 0.3, (3, m))
-    direct, profiled = abstain.decide(p, "f1", table), abstain.risk_profile(p, "f1").decide(table)
+    direct, profiled = abstain.decide(p, "f1", table), abstain.risk_profile(p, loss="f1").decide(table)
     np.testing.assert_allclose(direct.expected_loss, profiled.expected_loss, rtol=0, atol=2e-12)
 
 

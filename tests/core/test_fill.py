@@ -73,7 +73,7 @@ def test_records_in_any_order(probabilities, form):
 def test_the_order_of_the_queue(probabilities, loss):
     """Answers in the order in which reviews are most valuable reach the labels they are about."""
     prediction = abstain.decide(probabilities, loss, 0.05)
-    queue = abstain.review_queue(probabilities, prediction, loss)
+    queue = abstain.review_queue(probabilities, prediction, loss=loss)
     assert (np.diff(queue.row) < 0).any(), "it is not the order of the table"
     filled = prediction.fill(queue.with_answers(reviewed(prediction, queue)))
     assert filled.n_abstained.sum() == 0
@@ -225,7 +225,7 @@ def test_a_queue_of_another_table_is_refused():
         other.fill(answered)
     with pytest.raises(abstain.InvalidLabels, match="is not in the prediction of shape"):
         PartialPrediction([[-1]]).fill(answered)
-    sure = abstain.decide(FRAME, penalty=None)
+    sure = abstain.decide(FRAME, penalty="none")
     with pytest.raises(abstain.InvalidLabels, match="is not abstained in this prediction"):
         sure.fill(answered)
 

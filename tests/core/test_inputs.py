@@ -126,7 +126,7 @@ def test_single_precision_is_read_as_it_is(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_input_is_not_changed(loss):
     before = P.copy()
-    abstain.risk_profile(P, loss).decide(0.1)
+    abstain.risk_profile(P, loss=loss).decide(0.1)
     abstain.decide(P, loss, abstain.Concave(0.2))
     np.testing.assert_array_equal(P, before)
 
@@ -138,8 +138,8 @@ def test_zero_instances(loss, convert):
     prediction = abstain.decide(empty, loss)
     assert prediction.shape == (0, 4)
     assert prediction.expected_loss.shape == (0,)
-    assert abstain.risk_profile(empty, loss).values.shape == (0, 5)
-    assert len(abstain.risk_profile(empty, loss).path()) == 0
+    assert abstain.risk_profile(empty, loss=loss).values.shape == (0, 5)
+    assert len(abstain.risk_profile(empty, loss=loss).path()) == 0
     assert repr(prediction)
     assert prediction._repr_html_()
 
@@ -148,7 +148,7 @@ def test_zero_instances(loss, convert):
 def test_one_instance_and_one_label(loss):
     vector = abstain.decide(P[0], loss)
     np.testing.assert_array_equal(vector.codes, abstain.decide(P[:1], loss).codes)
-    assert abstain.decide([[0.9], [0.5]], loss, None).shape == (2, 1)
+    assert abstain.decide([[0.9], [0.5]], loss, "none").shape == (2, 1)
 
 
 def test_frame_of_mixed_types():
@@ -242,7 +242,7 @@ def test_any_precision(loss, dtype):
     for table in (p, sparse.csr_array(p.astype("g" if dtype == "f2" else p.dtype.newbyteorder("=")))):
         prediction = abstain.decide(table, loss, 0.1)
         np.testing.assert_array_equal(prediction.n_abstained, expected.n_abstained)
-        again = expected_generalized_loss(table, prediction, loss, 0.1, average=False)
+        again = expected_generalized_loss(table, prediction, loss=loss, penalty=0.1, per_instance=True)
         np.testing.assert_allclose(again, expected.expected_loss, rtol=0, atol=1e-11)
 
 
@@ -253,9 +253,11 @@ def test_costs_given_by_name_are_held_to_them():
         lambda: abstain.decide(frame, penalty=abstain.PerLabel(costs)),
         lambda: abstain.decide(frame, penalty=abstain.PerLabel(costs) + 0.1),
         lambda: abstain.decide(frame, abstain.Hamming(false_positive=costs)),
-        lambda: abstain.risk_profile(frame, abstain.Hamming(false_positive=costs)),
-        lambda: expected_generalized_loss(frame, abstain.decide(frame), abstain.Hamming(costs), 0.1),
-        lambda: expected_generalized_loss(frame, abstain.decide(frame), "hamming", abstain.PerLabel(costs)),
+        lambda: abstain.risk_profile(frame, loss=abstain.Hamming(false_positive=costs)),
+        lambda: expected_generalized_loss(frame, abstain.decide(frame), loss=abstain.Hamming(costs), penalty=0.1),
+        lambda: expected_generalized_loss(
+            frame, abstain.decide(frame), loss="hamming", penalty=abstain.PerLabel(costs)
+        ),
     ):
         with pytest.raises(abstain.InvalidLabels, match="the same labels in another order: column 0 is 'sea'"):
             call()

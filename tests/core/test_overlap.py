@@ -40,7 +40,7 @@ LOSSES = [
 def test_equals_the_cubic_programme(loss, m):
     p = ranked_rows(m, 4 if m > 100 else 8, seed=m)
     gains = np.array([reference.profile_from_table(table_of(loss, row), row, loss.zero_division) for row in p])
-    np.testing.assert_allclose(abstain.risk_profile(p, loss).values, 1 - gains, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(abstain.risk_profile(p, loss=loss).values, 1 - gains, rtol=0, atol=1e-10)
     rng = np.random.default_rng(m)
     tables = [cost * np.arange(m + 1) / m for cost in (0.03, 0.1, 0.3, 0.6, 1.0, 3.0)]
     tables += [abstain.Concave(cost / m).bind(m).counts for cost in (0.2, 1.0, 2.0)]
@@ -58,7 +58,7 @@ def test_paper_algorithm_agrees_where_it_is_exact():
     reference.paper_algorithm_2(p, penalty, best, profile)
     loss = FMeasure(zero_division=0)
     np.testing.assert_allclose(abstain.decide(p, loss, penalty).expected_loss, 1 - best, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(abstain.risk_profile(p, loss).values, 1 - profile, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(abstain.risk_profile(p, loss=loss).values, 1 - profile, rtol=0, atol=1e-10)
 
 
 def test_paper_algorithm_misses_all_zero_answers():
@@ -100,7 +100,7 @@ def test_rule_for_every_beta(beta, m):
 def test_many_labels_without_abstention():
     """m = 3 000: the expected value of the decision, computed another way, is what the decision says."""
     p = np.random.default_rng(0).beta(0.3, 3, 3000)
-    prediction = abstain.decide(p, FMeasure(zero_division=0), None)
+    prediction = abstain.decide(p, FMeasure(zero_division=0), "none")
     k = int((prediction.labels == 1).sum())
     ranked = -np.sort(-p)
     chance = reference._hits_distribution(ranked[:k])[k]
@@ -118,12 +118,12 @@ def test_more_labels_than_any_rule_reaches():
 
 
 @pytest.mark.parametrize("loss", [abstain.FMeasure(), abstain.FMeasure(2.0, 0), abstain.Jaccard(), abstain.Jaccard(0)])
-@pytest.mark.parametrize("penalty", [None, 0.0, 0.05, abstain.Concave(0.1), lambda a: 0.01 * a**2])
+@pytest.mark.parametrize("penalty", ["none", 0.0, 0.05, abstain.Concave(0.1), lambda a: 0.01 * a**2])
 def test_equal_answers_are_told_apart_as_in_the_profile(loss, penalty):
     for m in (2, 3, 7):
         p = np.random.default_rng(m).choice(np.arange(5) / 4, (300, m))
         np.testing.assert_array_equal(
-            abstain.decide(p, loss, penalty).codes, abstain.risk_profile(p, loss).decide(penalty).codes
+            abstain.decide(p, loss, penalty).codes, abstain.risk_profile(p, loss=loss).decide(penalty).codes
         )
 
 
@@ -136,6 +136,6 @@ def test_further_abstentions_may_be_paid_for(loss, m):
     for _ in range(20):
         further = Counting([0.0, 0.6, *random.uniform(0.0, 0.9, m)]).bind(m + 1).given(np.array([0]))
         prediction = decide_bound(Probabilities(p), loss, further)
-        totals = abstain.risk_profile(p, loss).values + further.counts
+        totals = abstain.risk_profile(p, loss=loss).values + further.counts
         np.testing.assert_allclose(prediction.expected_loss, totals.min(axis=1), rtol=0, atol=1e-11)
         np.testing.assert_array_equal(prediction.n_abstained, totals.argmin(axis=1))

@@ -159,14 +159,14 @@ def test_decisions_are_those_of_brute_force(loss, penalty):
             continue
         found, brute = abstain.decide(p, loss, make(M)), exhaustive.decide(p, loss, make(M))
         np.testing.assert_allclose(found.expected_loss, brute.expected_loss, rtol=0, atol=1e-11)
-        again = metrics.expected_generalized_loss(p, found, loss, make(M), average=False)
+        again = metrics.expected_generalized_loss(p, found, loss=loss, penalty=make(M), per_instance=True)
         np.testing.assert_allclose(again, found.expected_loss, rtol=0, atol=1e-11)
 
 
 @own
 def test_profiles_and_paths(loss):
     p = some_probabilities()
-    profile = abstain.risk_profile(p, loss)
+    profile = abstain.risk_profile(p, loss=loss)
     codes = exhaustive.partial_predictions(M)
     risks, n_open = exhaustive.expected_losses(p, loss, codes), (codes == -1).sum(axis=1)
     least = np.stack([risks[:, n_open == a].min(axis=1) for a in range(M + 1)], axis=1)
@@ -182,7 +182,7 @@ def test_profiles_and_paths(loss):
 def test_scores(loss):
     p = some_probabilities()
     y, answers = some_truth(p), abstain.decide(p, loss, 0.1)
-    scored = metrics.generalized_loss(y, answers, loss, 0.1, average=False)
+    scored = metrics.generalized_loss(y, answers, loss=loss, penalty=0.1, per_instance=True)
     slow = [
         slow_loss(loss, truth, codes) + 0.1 * (codes == -1).sum()
         for truth, codes in zip(y, answers.labels, strict=True)
@@ -203,7 +203,7 @@ def test_frames_keep_their_names(loss):
 def test_a_review_saves_what_the_best_answer_would_add(loss):
     p = some_probabilities()
     codes = np.random.default_rng(2).choice([-1, -1, 0, 1], p.shape)
-    queue = abstain.review_queue(p, codes, loss)
+    queue = abstain.review_queue(p, codes, loss=loss)
     assert len(queue) == (codes == -1).sum()
     for i, j, saves in zip(queue.row, queue.label, queue.saves, strict=True):
         answered = np.tile(codes[i], (2, 1))
@@ -227,13 +227,13 @@ def test_sparse_tables_are_decided_as_dense_ones(name, penalty):
     np.testing.assert_allclose(found.expected_loss, expected.expected_loss, atol=1e-12)
     y = sparse.csr_array(some_truth(THIN))
     ours, theirs = (
-        metrics.generalized_loss(truth, answers, loss, penalty, average=False)
+        metrics.generalized_loss(truth, answers, loss=loss, penalty=penalty, per_instance=True)
         for truth, answers in ((y, found), (y.toarray(), abstain.PartialPrediction(found.labels.toarray())))
     )
     np.testing.assert_allclose(ours, theirs, atol=1e-12)
-    queue = abstain.review_queue(table, found, loss)
+    queue = abstain.review_queue(table, found, loss=loss)
     assert queue.saves.sum() == pytest.approx(
-        abstain.review_queue(THIN, abstain.PartialPrediction(found.labels.toarray()), loss).saves.sum()
+        abstain.review_queue(THIN, abstain.PartialPrediction(found.labels.toarray()), loss=loss).saves.sum()
     )
 
 
@@ -246,14 +246,14 @@ def test_sparse_tables_are_refused_where_what_is_not_stored_would_matter():
     for refused in (
         lambda: abstain.decide(table, loss),
         lambda: abstain.decide(chunks, loss),
-        lambda: abstain.risk_profile(table, loss),
-        lambda: abstain.risk_profile(chunks, loss),
+        lambda: abstain.risk_profile(table, loss=loss),
+        lambda: abstain.risk_profile(chunks, loss=loss),
         lambda: budget.solve(table, loss=loss, count=3),
         lambda: budget.solve(chunks, loss=loss, count=3),
         lambda: sketch.add(table),
-        lambda: metrics.generalized_loss(some_truth(THIN), answers, loss, 0.1),
-        lambda: metrics.expected_generalized_loss(table, some_truth(THIN), loss, 0.1),
-        lambda: abstain.review_queue(table, answers, loss),
+        lambda: metrics.generalized_loss(some_truth(THIN), answers, loss=loss, penalty=0.1),
+        lambda: metrics.expected_generalized_loss(table, some_truth(THIN), loss=loss, penalty=0.1),
+        lambda: abstain.review_queue(table, answers, loss=loss),
     ):
         with pytest.raises(InvalidLoss, match=r"WrongShare\(\) does not take sparse tables"):
             refused()
@@ -305,7 +305,9 @@ def test_budgets_of_sums_are_those_of_brute_force(loss, limits):
         assert open_.sum(axis=1).max() <= asked["per_instance"]
         assert (open_.sum(axis=0) <= asked["per_label"]).all()
         assert found.bill.total == pytest.approx(least_bill_of_sets(loss, p, **asked), abs=TOLERANCE)
-        expected = metrics.expected_generalized_loss(p, found.prediction, loss, 0.0, average=False).sum()
+        expected = metrics.expected_generalized_loss(
+            p, found.prediction, loss=loss, penalty=0.0, per_instance=True
+        ).sum()
         assert found.bill.total == pytest.approx(expected + (open_ * asked["review"]).sum(), abs=TOLERANCE)
         assert (found.gap, found.price.loss) == (0, loss)
 
@@ -316,7 +318,7 @@ def test_budgets_of_other_losses_are_those_of_brute_force(loss, limits):
     p = random_probabilities(6, M, 5)
     asked = full_limits(limits, p)
     del asked["per_label"]
-    for source in (p, abstain.risk_profile(p, loss)):
+    for source in (p, abstain.risk_profile(p, loss=loss)):
         found = budget.solve(source, loss=loss, **limits)
         assert found.count <= asked["total"]
         assert found.prediction.n_abstained.max() <= asked["per_instance"]
@@ -395,11 +397,11 @@ def test_dask_decides_alike(loss):
     chunks = da.from_array(p, chunks=(7, M))
     local = abstain.decide(p, loss, 0.1)
     np.testing.assert_array_equal(abstain.decide(chunks, loss, 0.1).compute().codes, local.codes)
-    profile = abstain.risk_profile(chunks, loss)
-    np.testing.assert_array_equal(profile.values.compute(), abstain.risk_profile(p, loss).values)
-    assert metrics.expected_generalized_loss(chunks, abstain.decide(chunks, loss, 0.1), loss, 0.1).compute() == (
-        pytest.approx(local.expected_loss.mean())
-    )
+    profile = abstain.risk_profile(chunks, loss=loss)
+    np.testing.assert_array_equal(profile.values.compute(), abstain.risk_profile(p, loss=loss).values)
+    assert metrics.expected_generalized_loss(
+        chunks, abstain.decide(chunks, loss, 0.1), loss=loss, penalty=0.1
+    ).compute() == (pytest.approx(local.expected_loss.mean()))
 
 
 def test_dask_budgets_of_other_losses():
@@ -429,7 +431,7 @@ def test_files_are_decided_and_scored_alike(loss, files):
     y = some_truth(p)
     abstain.write_table(abstain.Table(y, NAMES, [f"r{i}" for i in range(40)]), folder / "y.parquet")
     scores = evaluate_files(folder / "q.parquet", folder / "y.parquet", loss, 0.1)
-    assert scores.loss == pytest.approx(metrics.generalized_loss(y, expected, loss, 0.1))
+    assert scores.loss == pytest.approx(metrics.generalized_loss(y, expected, loss=loss, penalty=0.1))
 
 
 @own
@@ -481,42 +483,44 @@ def test_budgets_of_files_need_to_know_how_dear_a_loss_can_be(files):
 def test_curves(loss):
     p = random_probabilities(60, M, 8)
     y = some_truth(p)
-    curve = curves.cost_curve(p, y, loss=loss)
+    curve = curves.cost_curve(p, y_true=y, loss=loss)
     for cost in (0.011, 0.13, 0.4):
         answers, point = abstain.decide(p, loss, cost), curve.at(cost)
         assert point.abstention == pytest.approx(metrics.abstention_rate(answers))
-        assert point.realized_loss == pytest.approx(metrics.generalized_loss(y, answers, loss, 0.0))
-        assert point.expected_loss == pytest.approx(metrics.expected_generalized_loss(p, answers, loss, 0.0))
+        assert point.realized_loss == pytest.approx(metrics.generalized_loss(y, answers, loss=loss, penalty=0.0))
+        assert point.expected_loss == pytest.approx(
+            metrics.expected_generalized_loss(p, answers, loss=loss, penalty=0.0)
+        )
 
 
 @own
 def test_curves_of_answers(loss):
     p = random_probabilities(60, M, 8)
-    y, complete = some_truth(p), abstain.decide(p, loss, None)
-    accuracy = curves.accuracy_rejection_curve(p, y, loss=loss)
-    capture = curves.error_capture_curve(p, y, loss=loss)
-    risk = curves.risk_coverage_curve(p, y, loss=loss)
+    y, complete = some_truth(p), abstain.decide(p, loss, "none")
+    accuracy = curves.accuracy_rejection_curve(y, p, loss=loss)
+    capture = curves.error_capture_curve(y, p, loss=loss)
+    risk = curves.risk_coverage_curve(y, p, loss=loss)
     for cost in (0.011, 0.13, 0.4, 10.0):
         answers = abstain.decide(p, loss, cost)
         k, l, r = (np.searchsorted(curve.costs, cost, side="right") - 1 for curve in (accuracy, capture, risk))
         assert accuracy.accuracy[k] == pytest.approx(1.0 - metrics.answered_error_rate(y, answers))
         assert capture.captured[l] == pytest.approx(metrics.error_capture_rate(y, answers, complete))
-        assert risk.risk[r] == pytest.approx(metrics.generalized_loss(y, answers, loss, 0.0))
+        assert risk.risk[r] == pytest.approx(metrics.generalized_loss(y, answers, loss=loss, penalty=0.0))
     if loss.is_decomposable:
-        per_answer = curves.risk_coverage_curve(p, y, loss=loss, per="answer").risk[-1]
-        assert per_answer == pytest.approx(metrics.generalized_loss(y, complete, loss, 0.0) / M)
+        per_answer = curves.risk_coverage_curve(y, p, loss=loss, per="answer").risk[-1]
+        assert per_answer == pytest.approx(metrics.generalized_loss(y, complete, loss=loss, penalty=0.0) / M)
     else:
         with pytest.raises(InvalidLoss, match="is not a sum over labels, so there is no risk per answer"):
-            curves.risk_coverage_curve(p, y, loss=loss, per="answer")
+            curves.risk_coverage_curve(y, p, loss=loss, per="answer")
 
 
 @own
 def test_tables_of_labels(loss):
     p = random_probabilities(60, M, 8)
     y, answers = some_truth(p), abstain.decide(p, loss, 0.1)
-    table = curves.label_table(p, y, loss=loss, penalty=0.1)
+    table = curves.label_table(p, y_true=y, loss=loss, penalty=0.1)
     np.testing.assert_allclose(table.abstention_rate, answers.abstained.mean(axis=0))
-    wrong = abstain.decide(p, loss, None).labels != y
+    wrong = abstain.decide(p, loss, "none").labels != y
     np.testing.assert_array_equal(table.errors, wrong.sum(axis=0))
     np.testing.assert_array_equal(table.errors_caught, (wrong & answers.abstained).sum(axis=0))
 
@@ -602,20 +606,20 @@ def test_guarantees_that_cannot_be_given_are_refused():
 
 
 @own
-@pytest.mark.parametrize("penalty", [0.05, 0.3, 0.6, 2.0, None, abstain.Concave(0.4), [0.0, 0.3, 0.2, 0.4]])
+@pytest.mark.parametrize("penalty", [0.05, 0.3, 0.6, 2.0, "none", abstain.Concave(0.4), [0.0, 0.3, 0.2, 0.4]])
 def test_monotone_as_by_brute_force(loss, penalty):
     m = 3
     loss = Surprise([0.5, 0.1, 0.03]) if isinstance(loss, Surprise) else loss
-    verdict = abstain.is_monotone(loss, penalty, m)
+    verdict = abstain.is_monotone(loss, penalty, n_labels=m)
     assert verdict.holds == slow_is_monotone(loss, penalty, m)
     if not verdict:
         assert_witness(verdict.witness, loss, penalty)
 
 
 def test_what_is_tried_by_brute_force_has_few_labels():
-    assert not abstain.is_monotone(TwoErrors(), 0.1, 60)
+    assert not abstain.is_monotone(TwoErrors(), 0.1, n_labels=60)
     with pytest.raises(InvalidLoss, match=r"every truth and answer for WrongShare\(\): at most 7 labels, got 8"):
-        abstain.is_monotone(WrongShare(), 0.1, 8)
+        abstain.is_monotone(WrongShare(), 0.1, n_labels=8)
 
 
 @own
@@ -627,7 +631,7 @@ def test_alignment_is_checked_whatever_the_loss(loss):
         row[~open_].max(initial=-1.0) <= row[open_].min(initial=2.0) + 1e-12
         for row, open_ in zip(uncertainty, answers.abstained, strict=True)
     )
-    assert abstain.is_uncertainty_aligned(answers, p).holds == aligned
+    assert abstain.is_uncertainty_aligned(p, answers).holds == aligned
 
 
 # Learning, reports, keeping
@@ -639,8 +643,8 @@ def test_classifiers_and_scorers(loss):
     model = abstain.AbstainingClassifier(LogisticRegression(max_iter=1000), loss=loss, penalty=0.1).fit(X[:80], Y[:80])
     p, answers = model.predict_proba(X[80:]), model.decide(X[80:])
     np.testing.assert_array_equal(answers.labels, abstain.decide(p, loss, 0.1).labels)
-    np.testing.assert_array_equal(model.predict(X[80:]), abstain.decide(p, loss, None).labels)
-    score = -metrics.generalized_loss(Y[80:], answers, loss, 0.1)
+    np.testing.assert_array_equal(model.predict(X[80:]), abstain.decide(p, loss, "none").labels)
+    score = -metrics.generalized_loss(Y[80:], answers, loss=loss, penalty=0.1)
     assert model.score(X[80:], Y[80:]) == pytest.approx(score)
     assert abstain.make_abstention_scorer(loss, 0.1)(model, X[80:], Y[80:]) == pytest.approx(score)
 
@@ -663,7 +667,7 @@ def test_losses_prices_and_rules_can_be_kept(loss):
     kept = pickle.loads(pickle.dumps(price))
     assert kept == price
     np.testing.assert_array_equal(kept.decide(p).labels, price.decide(p).labels)
-    assert budget.solve(abstain.risk_profile(p, loss), loss=again, count=3).count <= 3
+    assert budget.solve(abstain.risk_profile(p, loss=loss), loss=again, count=3).count <= 3
 
 
 # Claims
@@ -684,7 +688,7 @@ def test_a_sum_says_what_errors_cost():
         lambda: abstain.decide(p, Claims(), abstain.PerLabel([0.1, 0.2])),
         lambda: budget.solve(p, loss=Claims(), per_label=1),
         lambda: control(p, [[0, 1]], loss=Claims(), per="label"),
-        lambda: abstain.is_monotone(Claims(), 0.1, 2),
+        lambda: abstain.is_monotone(Claims(), 0.1, n_labels=2),
         lambda: Job(Claims(), 0.1),
     ):
         with pytest.raises(
@@ -712,7 +716,7 @@ def test_costs_that_are_none_are_named(costs, message):
     for refused in (
         lambda: abstain.decide([0.4, 0.6], Given()),
         lambda: budget.solve([[0.4, 0.6]], loss=Given(), count=1),
-        lambda: abstain.risk_profile([0.4, 0.6], Given()),
+        lambda: abstain.risk_profile([0.4, 0.6], loss=Given()),
     ):
         with pytest.raises(InvalidLoss, match=message):
             refused()

@@ -65,7 +65,7 @@ def test_decisions_are_those_of_brute_force(loss, penalty):
         return
     found, brute = abstain.decide(p, loss, penalty), exhaustive.decide(p, loss, penalty)
     np.testing.assert_allclose(found.expected_loss, brute.expected_loss, rtol=0, atol=1e-11)
-    again = metrics.expected_generalized_loss(p, found, loss, penalty, average=False)
+    again = metrics.expected_generalized_loss(p, found, loss=loss, penalty=penalty, per_instance=True)
     np.testing.assert_allclose(again, found.expected_loss, rtol=0, atol=1e-11)
 
 
@@ -87,9 +87,9 @@ def test_every_back_end_decides_alike(penalty, tmp_path):
 @pytest.mark.parametrize("penalty", COUNTING.values(), ids=COUNTING)
 def test_profiles_and_monotonicity(penalty):
     p = random_probabilities(24, M)
-    profiled = abstain.risk_profile(p, "f1").decide(penalty)
+    profiled = abstain.risk_profile(p, loss="f1").decide(penalty)
     np.testing.assert_allclose(profiled.expected_loss, abstain.decide(p, "f1", penalty).expected_loss, atol=1e-11)
-    assert abstain.is_monotone("hamming", penalty, 3).holds == slow_is_monotone("hamming", penalty, 3)
+    assert abstain.is_monotone("hamming", penalty, n_labels=3).holds == slow_is_monotone("hamming", penalty, 3)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_classifiers_and_scorers(penalty, fitted):
     p, answers = model.predict_proba(X), model.decide(X, penalty=penalty)
     np.testing.assert_array_equal(answers.labels, abstain.decide(p, penalty=penalty).labels)
     scorer = abstain.make_abstention_scorer("hamming", penalty)
-    assert scorer(model, X, Y) == pytest.approx(-metrics.generalized_loss(Y, answers, "hamming", penalty))
+    assert scorer(model, X, Y) == pytest.approx(-metrics.generalized_loss(Y, answers, loss="hamming", penalty=penalty))
 
 
 def test_penalties_of_ones_own_are_parts_of_others():

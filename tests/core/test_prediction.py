@@ -77,7 +77,7 @@ def test_frames_go_back_and_forth():
 
 def test_pickle_and_copy():
     for loss in ("hamming", "rank"):
-        profile = abstain.risk_profile(P, loss)
+        profile = abstain.risk_profile(P, loss=loss)
         for twin in (pickle.loads(pickle.dumps(profile)), copy.deepcopy(profile)):
             np.testing.assert_array_equal(twin.decide(0.2).codes, profile.decide(0.2).codes)
         twin = pickle.loads(pickle.dumps(profile.decide(0.2)))

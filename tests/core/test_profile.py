@@ -11,7 +11,7 @@ from abstain._core.losses import LOSSES
 def test_paper_example():
     """p = (.9, .8, .7, .3), c = .03: the profile and Table 2 of the paper, digit by digit."""
     p = [0.9, 0.8, 0.7, 0.3]
-    profile = abstain.risk_profile(p, "rank")
+    profile = abstain.risk_profile(p, loss="rank")
     by_ranked = profile.values[0][::-1]
     np.testing.assert_allclose(by_ranked, [0.0, np.inf, 0.03, 0.17, 0.47], rtol=0, atol=1e-15)
     np.testing.assert_allclose(by_ranked + 0.03 * np.arange(4, -1, -1), [0.12, np.inf, 0.09, 0.20, 0.47], atol=1e-15)
@@ -27,7 +27,7 @@ def test_paper_example():
 def test_path_agrees_with_decisions_everywhere(loss_case):
     m = 6
     p = cases.random_probabilities(200, m)
-    profile = abstain.risk_profile(p, cases.make_loss(loss_case, m))
+    profile = abstain.risk_profile(p, loss=cases.make_loss(loss_case, m))
     path = profile.path()
     costs = np.concatenate([[0.0], path.break_points[:: max(1, len(path.break_points) // 40)]])
     between = (costs[1:] + costs[:-1]) / 2
@@ -47,7 +47,7 @@ def test_path_agrees_with_decisions_everywhere(loss_case):
 
 
 def test_path_of_hamming_is_the_sorted_uncertainty():
-    path = abstain.risk_profile([0.9, 0.2, 0.7, 0.4], "hamming").path()
+    path = abstain.risk_profile([0.9, 0.2, 0.7, 0.4], loss="hamming").path()
     np.testing.assert_allclose(path.costs(0), [0, 0.1, 0.2, 0.3, 0.4])
     assert path.n_abstained(0).tolist() == [4, 3, 2, 1, 0]
     assert path.at(0.3).tolist() == [1], "at a break point the label is answered"
@@ -72,7 +72,7 @@ def test_path_of_hamming_is_the_sorted_uncertainty():
     ],
 )
 def test_path_is_exact_at_every_scale(p, loss, cost):
-    profile = abstain.risk_profile(p, loss)
+    profile = abstain.risk_profile(p, loss=loss)
     totals = profile.values[0] + cost * np.arange(len(p) + 1)
     assert totals[profile.path().at(cost)[0]] == pytest.approx(totals.min(), rel=1e-11)
     assert profile.decide(cost).expected_loss[0] == pytest.approx(totals.min(), rel=1e-11)
@@ -81,7 +81,7 @@ def test_path_is_exact_at_every_scale(p, loss, cost):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_probabilities_that_change_meanwhile_do_no_harm(loss):
     p = np.random.default_rng(0).random((2000, 50))
-    profile = abstain.risk_profile(p, loss)
+    profile = abstain.risk_profile(p, loss=loss)
     p[:] = 0
     assert profile.decide(0.2).shape == (2000, 50)
 
@@ -99,12 +99,12 @@ def test_threads_do_not_matter(loss, m, monkeypatch):
     for count in ("1", "2", "7"):
         monkeypatch.setenv("ABSTAIN_NUM_THREADS", count)
         direct = abstain.decide(p, loss, abstain.Concave(0.1))
-        profile = abstain.risk_profile(p, loss)
+        profile = abstain.risk_profile(p, loss=loss)
         found.append((direct.codes.tobytes(), direct.expected_loss.tobytes(), profile.values.tobytes()))
     assert found[0] == found[1] == found[2]
 
 
 def test_repr():
-    assert repr(abstain.risk_profile([[0.5, 0.5]], "f1")) == (
+    assert repr(abstain.risk_profile([[0.5, 0.5]], loss="f1")) == (
         "RiskProfile of 1 instance × 2 labels for FMeasure(beta=1, zero_division=1)"
     )

@@ -33,17 +33,19 @@ def test_every_cost_is_as_decided(case, m):
     p, loss = random_probabilities(12, m), make_loss(case, m)
     y = truth_for(p)
     found = outcomes(p, y, loss)
-    full = abstain.decide(p, loss, penalty=None)
+    full = abstain.decide(p, loss, penalty="none")
     assert len(found) == 12
     assert found.loss is loss
     for cost in costs_to_try(found.path):
         at, decided = found.corner_at(cost), abstain.decide(p, loss, cost)
         np.testing.assert_array_equal(m - found.answered[at], decided.n_abstained)
         np.testing.assert_allclose(
-            found.expected[at], expected_generalized_loss(p, decided, loss, 0.0, average=False), atol=1e-11
+            found.expected[at],
+            expected_generalized_loss(p, decided, loss=loss, penalty=0.0, per_instance=True),
+            atol=1e-11,
         )
         np.testing.assert_allclose(
-            found.realized[at], generalized_loss(y, decided, loss, 0.0, average=False), atol=1e-12
+            found.realized[at], generalized_loss(y, decided, loss=loss, penalty=0.0, per_instance=True), atol=1e-12
         )
         if loss.gives_rankings:
             assert found.hits is found.false_alarms is found.misses is found.caught is found.wrong is None

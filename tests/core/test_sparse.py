@@ -18,7 +18,7 @@ NONDECREASING = [
     lambda m: abstain.Concave(0.3),
     lambda m: lambda a: 0.01 * a**2,
     lambda m: [0.0] + [0.2] * m,
-    lambda m: None,
+    lambda m: "none",
 ]
 
 
@@ -44,7 +44,7 @@ def test_sparse_equals_dense(loss_case, penalty, m):
     assert sparse.issparse(here.codes)
     np.testing.assert_allclose(here.expected_loss, there.expected_loss, rtol=0, atol=1e-11)
     np.testing.assert_array_equal(here.n_abstained, there.n_abstained)
-    again = expected_generalized_loss(matrix, here, loss, cost, average=False)
+    again = expected_generalized_loss(matrix, here, loss=loss, penalty=cost, per_instance=True)
     np.testing.assert_allclose(again, here.expected_loss, rtol=0, atol=1e-11)
     if not loss.gives_rankings:
         np.testing.assert_array_equal(here.labels.toarray(), there.labels)
@@ -63,7 +63,9 @@ def test_label_costs(costs):
     np.testing.assert_allclose(here.expected_loss, there.expected_loss, rtol=0, atol=1e-12)
     truth = np.random.default_rng(0).random(dense.shape) < 0.1
     for y in (truth, sparse.csr_array(truth)):
-        assert generalized_loss(y, here, loss, costs) == pytest.approx(generalized_loss(truth, there, loss, costs))
+        assert generalized_loss(y, here, loss=loss, penalty=costs) == pytest.approx(
+            generalized_loss(truth, there, loss=loss, penalty=costs)
+        )
 
 
 @pytest.mark.parametrize("loss_case", cases.LOSS_CASES, ids=str)
@@ -72,9 +74,9 @@ def test_profile_path_and_decisions(loss_case):
     loss = cases.make_loss(loss_case, 40)
     if getattr(loss, "zero_division", 1) == 0:
         with pytest.raises(abstain.InvalidLoss, match="zero_division"):
-            abstain.risk_profile(matrix, loss)
+            abstain.risk_profile(matrix, loss=loss)
         return
-    here, there = abstain.risk_profile(matrix, loss), abstain.risk_profile(dense, loss)
+    here, there = abstain.risk_profile(matrix, loss=loss), abstain.risk_profile(dense, loss=loss)
     assert here.values.nnz <= matrix.nnz
     allowed = np.isfinite(there.values)
     np.testing.assert_allclose(here.values.toarray()[allowed], there.values[allowed], rtol=0, atol=1e-11)
@@ -148,11 +150,12 @@ def test_ranking():
     truth = sparse.csr_array(np.random.default_rng(0).random(dense.shape) < 0.2)
     for y in (truth, truth.toarray()):
         np.testing.assert_allclose(
-            generalized_loss(y, here, "rank", 0.2, average=False),
-            generalized_loss(y, there, "rank", 0.2, average=False),
+            generalized_loss(y, here, loss="rank", penalty=0.2, per_instance=True),
+            generalized_loss(y, there, loss="rank", penalty=0.2, per_instance=True),
         )
     np.testing.assert_allclose(
-        expected_generalized_loss(matrix, there, "rank", 0.2), expected_generalized_loss(dense, there, "rank", 0.2)
+        expected_generalized_loss(matrix, there, loss="rank", penalty=0.2),
+        expected_generalized_loss(dense, there, loss="rank", penalty=0.2),
     )
     for i in (0, 7, 299):
         stored = there.order(i)[dense[i, there.order(i)] > 0]
@@ -165,7 +168,7 @@ def test_a_sparse_ranking_is_shown_whole():
     assert repr(here) == repr(there)
     assert here.to_frame().equals(there.to_frame())
     assert here.fill(dense > 0.7).positions.tolist() == there.fill(dense > 0.7).positions.tolist()
-    assert abstain.is_uncertainty_aligned(abstain.decide(sparse.csr_array(dense), "rank", None), dense)
+    assert abstain.is_uncertainty_aligned(dense, abstain.decide(sparse.csr_array(dense), "rank", "none"))
     assert here.order(-1).tolist() == here.order(0).tolist()
 
 
@@ -174,10 +177,12 @@ def test_realized_loss(loss):
     matrix, dense = random_sparse()
     here, there = abstain.decide(matrix, loss, 0.05), abstain.decide(dense, loss, 0.05)
     truth = np.random.default_rng(0).random(dense.shape) < 0.2
-    expected = generalized_loss(truth, there, loss, 0.05, average=False)
+    expected = generalized_loss(truth, there, loss=loss, penalty=0.05, per_instance=True)
     for y in (truth, sparse.csr_array(truth)):
         for prediction in (here, there, here.labels, there.labels):
-            np.testing.assert_allclose(generalized_loss(y, prediction, loss, 0.05, average=False), expected)
+            np.testing.assert_allclose(
+                generalized_loss(y, prediction, loss=loss, penalty=0.05, per_instance=True), expected
+            )
 
 
 @pytest.mark.parametrize("m", [13, 14, 20, 26, 60])
@@ -185,8 +190,8 @@ def test_profiles_of_rows_that_hide_labels_are_minimal(m):
     row = np.zeros(m)
     row[:11] = [0.9, 0.9, 0.9, 0.9, 0.9, 0.5, 0.3, 0.3, 0.1, 0.1, 0.1]
     for loss in ("f1", "jaccard", "hamming", "subset", "rank"):
-        thin = abstain.risk_profile(sparse.csr_array(row[np.newaxis]), loss).values.toarray()
-        np.testing.assert_allclose(thin[0, :11], abstain.risk_profile(row, loss).values[0, :11], rtol=1e-11)
+        thin = abstain.risk_profile(sparse.csr_array(row[np.newaxis]), loss=loss).values.toarray()
+        np.testing.assert_allclose(thin[0, :11], abstain.risk_profile(row, loss=loss).values[0, :11], rtol=1e-11)
 
 
 def test_a_row_does_not_depend_on_its_neighbours():

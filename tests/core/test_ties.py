@@ -24,7 +24,7 @@ def in_tenths(m, n=3000):
 
 def require_agreement(p, loss, costs):
     """Path, profile, decision and curve leave the same number of labels open at each of the costs."""
-    profile = abstain.risk_profile(p, loss)
+    profile = abstain.risk_profile(p, loss=loss)
     path, curve = profile.path(), cost_curve(p, loss=loss)
     for cost in costs:
         decided = abstain.decide(p, loss, cost)
@@ -43,7 +43,7 @@ def test_all_agree_at_ties(case, m):
 @pytest.mark.parametrize("m", [3, 6, 40])
 def test_all_agree_at_break_costs_and_beside_them(case, m):
     p, loss = np.random.default_rng(m).random((60, m)), make_loss(case, m)
-    breaks = abstain.risk_profile(p, loss).path().break_points
+    breaks = abstain.risk_profile(p, loss=loss).path().break_points
     breaks = breaks[np.unique(np.linspace(0, len(breaks) - 1, 20).astype(int))]
     below, above = np.nextafter(breaks, 0), np.nextafter(breaks, np.inf)
     require_agreement(p, loss, [*breaks, *below, *above, *breaks * (1 - 1e-9), *breaks * (1 + 1e-9), *breaks / 2])
@@ -67,7 +67,7 @@ def test_brute_force_agrees_at_ties(case):
 @pytest.mark.parametrize("case", LOSS_CASES, ids=str)
 def test_rows_of_equal_break_cost_change_together(case):
     p, loss = in_tenths(4), make_loss(case, 4)
-    path, curve = abstain.risk_profile(p, loss).path(), cost_curve(p, loss=loss)
+    path, curve = abstain.risk_profile(p, loss=loss).path(), cost_curve(p, loss=loss)
     np.testing.assert_array_equal(curve.costs[1:], path.break_points)
     assert (np.diff(path.break_points) > 1e-11).all()  # in tenths, costs that are not equal are much further apart
     assert all((np.diff(path.costs(i)) > 1e-11).all() for i in range(len(path)))
@@ -77,13 +77,13 @@ def test_rows_of_equal_break_cost_change_together(case):
 def test_curves_are_what_deciding_at_their_costs_gives(case):
     p, loss = in_tenths(4, n=40), make_loss(case, 4)
     y = np.random.default_rng(1).integers(0, 2, p.shape)
-    full = abstain.decide(p, loss, None)
+    full = abstain.decide(p, loss, "none")
     risk, accuracy, capture = (
-        make(p, y, loss=loss) for make in (risk_coverage_curve, accuracy_rejection_curve, error_capture_curve)
+        make(y, p, loss=loss) for make in (risk_coverage_curve, accuracy_rejection_curve, error_capture_curve)
     )
     decided = [abstain.decide(p, loss, cost) for cost in risk.costs]
     coverage = [1 - metrics.abstention_rate(each) for each in decided]
-    risks = [metrics.generalized_loss(y, each, loss, 0.0) for each in decided]
+    risks = [metrics.generalized_loss(y, each, loss=loss, penalty=0.0) for each in decided]
     np.testing.assert_allclose(risk.coverage, coverage, atol=1e-12)
     np.testing.assert_allclose(risk.risk, risks, atol=1e-12)
     assert risk.area == pytest.approx(np.trapezoid([0, *risks], [0, *coverage]))
@@ -99,13 +99,13 @@ def test_an_area_does_not_depend_on_rounding():
     """At 1/20 the first row leaves 1, 2 or 4 labels open at the same total, but for the errors of the quadrature."""
     p, y = [[0.9, 0.9, 0.3, 0.75], [0.1, 0.1, 0.0, 0.1]], [[0, 0, 1, 1], [0, 1, 0, 1]]
     loss = abstain.Jaccard(zero_division=0)
-    path = abstain.risk_profile(p, loss).path()
+    path = abstain.risk_profile(p, loss=loss).path()
     assert (path.at(0.05)[0], abstain.decide(p, loss, 0.05).n_abstained[0]) == (1, 1)
     assert cost_curve(p[:1], loss=loss).at(0.05).abstention == 0.25
-    curve = risk_coverage_curve(p, y, loss=loss)
+    curve = risk_coverage_curve(y, p, loss=loss)
     decided = [abstain.decide(p, loss, cost) for cost in curve.costs]
     coverage = [1 - metrics.abstention_rate(each) for each in decided]
-    risks = [metrics.generalized_loss(y, each, loss, 0.0) for each in decided]
+    risks = [metrics.generalized_loss(y, each, loss=loss, penalty=0.0) for each in decided]
     assert curve.area == pytest.approx(np.trapezoid([0, *risks], [0, *coverage]))
 
 

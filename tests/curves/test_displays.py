@@ -57,7 +57,7 @@ def legend(ax):
 def test_what_was_computed_is_drawn(display):
     y, p = simulated()
     shown = display.from_predictions(y, p, name="mine", n_bootstrap=20, random_state=0)
-    curve, (x, values) = DISPLAYS[display](p, y), WHAT[display]
+    curve, (x, values) = DISPLAYS[display](y, p), WHAT[display]
     (line,) = models(shown.ax_)
     np.testing.assert_array_equal(line.get_xdata(), getattr(curve, x))
     np.testing.assert_array_equal(line.get_ydata(), getattr(curve, values))
@@ -75,7 +75,7 @@ def test_cost_curves_rise_and_jump_where_they_do():
     y, p = simulated(12, 3)
     shown = CostCurveDisplay.from_predictions(y, p, n_bootstrap=10, random_state=0)
     above, below = shown.ax_
-    curve = curves.cost_curve(p, y)
+    curve = curves.cost_curve(p, y_true=y)
     (total,) = models(above)
     for cost, loss in zip(total.get_xdata()[::2], total.get_ydata()[::2], strict=True):
         assert loss == pytest.approx(curve.at(cost).realized_generalized_loss)
@@ -136,7 +136,7 @@ def test_several_models_on_the_same_axes(display):
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_style_and_repeated_plots(display):
     y, p = simulated()
-    drawn = display(DISPLAYS[display](p, y)).plot(color="black", linewidth=3)
+    drawn = display(DISPLAYS[display](y_true=y, probabilities=p)).plot(color="black", linewidth=3)
     line = models(np.ravel(drawn.ax_)[0])[0]
     assert (line.get_color(), line.get_linewidth()) == ("black", 3)
     old = drawn.figure_
@@ -184,7 +184,7 @@ def test_any_classifier(display):
     model = ExtraTreesClassifier(20, min_samples_leaf=5, random_state=0).fit(X, Y)
     shown = display.from_estimator(model, X, Y)
     assert shown.name == "ExtraTreesClassifier"
-    expected = DISPLAYS[display](abstain.label_probabilities(model, X), Y)
+    expected = DISPLAYS[display](probabilities=abstain.label_probabilities(model, X), y_true=Y)
     np.testing.assert_array_equal(shown.curve.costs, expected.costs)
     assert display.from_estimator(model, X, Y, name="trees", loss="f1").name == "trees"
 
@@ -208,7 +208,7 @@ def test_frames_and_vectors_of_classes():
     classes = LogisticRegression().fit(X, names)
     shown = AccuracyRejectionDisplay.from_estimator(classes, X, names)
     truth = names[:, np.newaxis] == classes.classes_
-    expected = curves.accuracy_rejection_curve(classes.predict_proba(X), truth)
+    expected = curves.accuracy_rejection_curve(truth, classes.predict_proba(X))
     assert shown.curve.area == expected.area
 
 

@@ -73,11 +73,11 @@ def test_outcomes_are_what_deciding_each_fold_gives(data, loss):
         penalty = {"SEP": Linear, "PAR": Concave}[row["penalty"]](row["cost"])
         fold = data.folds[row["fold"] - 1]
         p, y = data.probabilities[fold], data.labels[fold]
-        best, full = abstain.decide(p, loss, penalty), abstain.decide(p, loss, None)
+        best, full = abstain.decide(p, loss, penalty), abstain.decide(p, loss, "none")
         unit = units.get(loss, 1.0)
-        assert row["generalized_loss"] == pytest.approx(unit * generalized_loss(y, best, loss, penalty))
+        assert row["generalized_loss"] == pytest.approx(unit * generalized_loss(y, best, loss=loss, penalty=penalty))
         assert row["abstention"] == pytest.approx(100 * best.n_abstained.mean() / 6)
-        assert row["mlc"] == pytest.approx(unit * generalized_loss(y, full, loss, 0.0))
+        assert row["mlc"] == pytest.approx(unit * generalized_loss(y, full, loss=loss, penalty=0.0))
         whole = {"SEP": 6 * row["cost"], "PAR": 3 * row["cost"]}[row["penalty"]]
         assert row["abs"] == pytest.approx(unit * whole)
         assert (row["n_instances"], row["n_labels"]) == (len(fold), 6)
@@ -89,7 +89,7 @@ def test_others_leave_as_much_open(data, loss):
     judge = Judge(data, loss)
     n_abstained = np.random.default_rng(0).integers(0, 7, 50)
     free, priced = judge.related(n_abstained, Linear(0.0)), judge.related(n_abstained, Linear(1.0))
-    wanted = judge.tie_scale * data.means(n_abstained.astype(float))
+    wanted = judge.unit * data.means(n_abstained.astype(float))
     for rule in ("two_thresholds", "whole_instances", "at_random"):
         np.testing.assert_allclose(priced[rule] - free[rule], wanted)
 
@@ -171,7 +171,7 @@ def test_coverage_ends_with_the_complete_prediction(data, loss):
     rows = list(coverages(judge))
     last = [row for row in rows if row["step"] == rows[-1]["step"]]
     assert [row["coverage"] for row in last] == [1.0] * 4
-    assert [row["risk"] for row in last] == pytest.approx(judge.tie_scale * data.means(judge.full_losses))
+    assert [row["risk"] for row in last] == pytest.approx(judge.unit * data.means(judge.full_losses))
     by_fold = [[row["coverage"] for row in rows if row["fold"] == k + 1] for k in range(4)]
     assert all(np.all(np.diff(coverage) >= 0) for coverage in by_fold)
     mean = np.mean(by_fold, axis=0)

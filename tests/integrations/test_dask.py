@@ -23,7 +23,7 @@ from abstain.integrations._dask.predictions import ChunkedPrediction, ChunkedRan
 N, M = 240, 7
 CHUNKS = (100, 0, 60, 80), (3, 4)  # one is empty, and the labels are cut, too
 LABELS = list("abcdefg")
-PENALTIES = [0.1, abstain.Concave(0.3), abstain.Capped(0.05, 2), None]
+PENALTIES = [0.1, abstain.Concave(0.3), abstain.Capped(0.05, 2), "none"]
 ALL_LOSSES = [make(M) for examples in LOSSES.values() for make in examples]
 
 
@@ -109,9 +109,9 @@ def test_sparse_chunks(sparse_p, loss, make):
     assert (lazy.codes.compute() != local.codes).nnz == 0
     assert (lazy.abstained.compute() != local.abstained).nnz == 0
     np.testing.assert_array_equal(lazy.n_abstained.compute(), local.n_abstained)
-    values = abstain.risk_profile(in_sparse_chunks(sparse_p, make), loss).values
+    values = abstain.risk_profile(in_sparse_chunks(sparse_p, make), loss=loss).values
     assert values.shape == (N, 41)
-    assert (values.compute() != abstain.risk_profile(sparse_p, loss).values).nnz == 0
+    assert (values.compute() != abstain.risk_profile(sparse_p, loss=loss).values).nnz == 0
 
 
 def test_frames_keep_names_index_and_divisions(p):
@@ -155,11 +155,11 @@ def test_nothing_is_computed_before_it_must_be_and_then_once(p, y):
 
     x = da.from_array(p, chunks=(100, M)).map_blocks(note, dtype=p.dtype, meta=np.empty((0, 0)))
     prediction = abstain.decide(x, "f1", 0.05)
-    profile = abstain.risk_profile(x, "f1")
+    profile = abstain.risk_profile(x, loss="f1")
     truth = da.from_array(y, chunks=(60, M))
     everything = [
         prediction.labels, prediction.expected_loss, prediction.to_frame(), profile.values, profile.decide(0.1).labels,
-        metrics.generalized_loss(truth, prediction, "f1", 0.05), metrics.abstention_rate(prediction),
+        metrics.generalized_loss(truth, prediction, loss="f1", penalty=0.05), metrics.abstention_rate(prediction),
     ]  # fmt: skip
     assert all(map(repr, [prediction, profile, *everything]))
     assert computed == []
@@ -212,7 +212,7 @@ def test_who_does_not_use_dask_does_not_import_it():
 
 @pytest.mark.parametrize("loss", ["hamming", "rank", "f1"])
 def test_profiles_and_paths(p, x, loss):
-    lazy, local = abstain.risk_profile(x, loss).persist(), abstain.risk_profile(p, loss)
+    lazy, local = abstain.risk_profile(x, loss=loss).persist(), abstain.risk_profile(p, loss=loss)
     assert_same_array(lazy.values, local.values)
     for penalty in (0.05, abstain.Concave(0.2)):
         assert_same(lazy.decide(penalty).compute(), local.decide(penalty))
@@ -235,17 +235,17 @@ def test_losses(p, y, x, loss):
         (metrics.expected_generalized_loss, x.rechunk(33), p),
         (metrics.generalized_loss, y, y),
     ):
-        each = score(table, lazy, loss, 0.1, average=False)
-        assert_same_array(each, score(values, local, loss, 0.1, average=False))
+        each = score(table, lazy, loss=loss, penalty=0.1, per_instance=True)
+        assert_same_array(each, score(values, local, loss=loss, penalty=0.1, per_instance=True))
         assert each.chunks == CHUNKS[:1]
-        mean = score(table, lazy, loss, 0.1)
+        mean = score(table, lazy, loss=loss, penalty=0.1)
         assert mean.shape == ()
-        assert mean.compute() == pytest.approx(score(values, local, loss, 0.1), rel=1e-15)
+        assert mean.compute() == pytest.approx(score(values, local, loss=loss, penalty=0.1), rel=1e-15)
 
 
 def test_rates(p, y, x):
-    lazy, full = abstain.decide(x), abstain.decide(x, penalty=None)
-    local, local_full = abstain.decide(p), abstain.decide(p, penalty=None)
+    lazy, full = abstain.decide(x), abstain.decide(x, penalty="none")
+    local, local_full = abstain.decide(p), abstain.decide(p, penalty="none")
     truth = da.from_array(y, chunks=(50, M))
     for table in (lazy, lazy.labels, lazy.to_frame()):
         assert metrics.abstention_rate(table).compute() == metrics.abstention_rate(local)
@@ -441,7 +441,7 @@ def test_errors_name_the_row_of_the_whole(p):
         (lambda x: metrics.answered_error_rate([[1]], abstain.decide(x)), abstain.InvalidLabels, "is a list beside"),
         (lambda x: metrics.answered_error_rate(x[:9], abstain.decide(x)), abstain.InvalidLabels, r"shape \(9, 7\)"),
         (
-            lambda x: metrics.generalized_loss(abstain.decide(x), abstain.decide(x[::-1]), "hamming", 1),
+            lambda x: metrics.generalized_loss(abstain.decide(x), abstain.decide(x[::-1]), loss="hamming", penalty=1),
             abstain.InvalidLabels,
             "rechunk or repartition one of them",
         ),

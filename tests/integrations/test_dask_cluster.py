@@ -75,8 +75,10 @@ def test_the_same_on_other_processes(client, loss):
     answers = lazy.compute()
     np.testing.assert_array_equal(answers.codes, local.codes, strict=True)
     np.testing.assert_array_equal(answers.expected_loss, local.expected_loss, strict=True)
-    each = metrics.generalized_loss(y, lazy, loss, 0.1, average=False)
-    np.testing.assert_array_equal(each.compute(), metrics.generalized_loss(y, local, loss, 0.1, average=False))
+    each = metrics.generalized_loss(y, lazy, loss=loss, penalty=0.1, per_instance=True)
+    np.testing.assert_array_equal(
+        each.compute(), metrics.generalized_loss(y, local, loss=loss, penalty=0.1, per_instance=True)
+    )
     lazy, local = (abstain.budget.solve(table, loss=loss, count=301) for table in (x, p))
     np.testing.assert_array_equal(lazy.prediction.codes.compute(), local.prediction.codes)
     assert (lazy.price.cost, lazy.gap) == (local.price.cost, local.gap)
@@ -103,7 +105,7 @@ def test_a_worker_dies(client, tmp_path):
 # Compiling allocates, too: it is done on both workers before.
 QUESTIONS = {
     "decide": (lambda x: abstain.decide(x).n_abstained.sum(), 64e6 * 0.8, 100),
-    "score": (lambda x: metrics.expected_generalized_loss(x, abstain.decide(x), "hamming", 0.1), 9.0, 100),
+    "score": (lambda x: metrics.expected_generalized_loss(x, abstain.decide(x), loss="hamming", penalty=0.1), 9.0, 100),
     "budget": (lambda x: abstain.budget.solve(x, rate=0.01).count, 640_000, 256),  # its counts take ten blocks' room
 }
 

@@ -213,8 +213,8 @@ def test_decide_predict_and_score_are_the_library_s(loss):
     probabilities = model.predict_proba(X[TEST])
     direct = abstain.decide(probabilities, loss, 0.05)
     np.testing.assert_array_equal(model.decide(X[TEST]).codes, direct.codes)
-    np.testing.assert_array_equal(model.predict(X[TEST]), abstain.decide(probabilities, loss, None).codes)
-    assert model.score(X[TEST], Y[TEST]) == -generalized_loss(Y[TEST], direct, loss, 0.05)
+    np.testing.assert_array_equal(model.predict(X[TEST]), abstain.decide(probabilities, loss, "none").codes)
+    assert model.score(X[TEST], Y[TEST]) == -generalized_loss(Y[TEST], direct, loss=loss, penalty=0.05)
     other = model.decide(X[TEST], loss="hamming", penalty=abstain.Concave(0.3))
     np.testing.assert_array_equal(other.codes, abstain.decide(probabilities, "hamming", abstain.Concave(0.3)).codes)
 
@@ -240,7 +240,7 @@ def test_a_single_target_has_its_classes_as_labels():
         partial = model.decide(features)
         assert partial.label_names == ("eggs", "ham", "spam")
         one_hot = (names[:, np.newaxis] == model.classes_).astype(int)
-        assert model.score(features, names) == -generalized_loss(one_hot, partial.labels, "hamming", 0.1)
+        assert model.score(features, names) == -generalized_loss(one_hot, partial.labels, loss="hamming", penalty=0.1)
     with pytest.raises(abstain.InvalidLabels, match=r"row 0 is 'tofu'"):
         model.score(features, np.where(np.arange(300) == 0, "tofu", names))
 
@@ -281,7 +281,7 @@ def test_metadata_is_routed():
 def test_the_score_can_be_weighted():
     model = AbstainingClassifier(LogisticRegression()).fit(X[TRAIN], Y[TRAIN])
     weights = np.arange(1.0, 81.0)
-    each = generalized_loss(Y[TEST], model.decide(X[TEST]), "hamming", 0.1, average=False)
+    each = generalized_loss(Y[TEST], model.decide(X[TEST]), loss="hamming", penalty=0.1, per_instance=True)
     assert model.score(X[TEST], Y[TEST], sample_weight=weights) == pytest.approx(-np.average(each, weights=weights))
 
 

@@ -16,13 +16,13 @@ X, Y = make_multilabel_classification(n_samples=120, n_classes=3, random_state=0
 
 
 @pytest.mark.parametrize("loss", ["hamming", "rank", "f1", "jaccard", "subset", abstain.Hamming(2.0, 0.5)])
-@pytest.mark.parametrize("penalty", [0.05, abstain.Concave(0.2), None])
+@pytest.mark.parametrize("penalty", [0.05, abstain.Concave(0.2), "none"])
 def test_a_scorer_is_the_negative_generalised_loss(loss, penalty):
     model = KNeighborsClassifier().fit(X[:80], Y[:80])
     probabilities = np.column_stack([p[:, 1] for p in model.predict_proba(X[80:])])
     prediction = abstain.decide(probabilities, loss, penalty)
     score = abstain.make_abstention_scorer(loss, penalty)(model, X[80:], Y[80:])
-    assert score == -generalized_loss(Y[80:], prediction, loss, penalty)
+    assert score == -generalized_loss(Y[80:], prediction, loss=loss, penalty=penalty)
 
 
 def test_searches_use_it():
@@ -39,7 +39,7 @@ def test_a_single_target_and_a_single_label():
     as_classes = abstain.make_abstention_scorer("hamming", 0.2)(model, features, y)
     one_hot = np.column_stack([1 - y, y])
     best = abstain.decide(model.predict_proba(features), "hamming", 0.2)
-    assert as_classes == -generalized_loss(one_hot, best, "hamming", 0.2)
+    assert as_classes == -generalized_loss(one_hot, best, loss="hamming", penalty=0.2)
     as_label = abstain.make_abstention_scorer("hamming", 0.2)(model, features, y[:, np.newaxis])
     assert as_label == pytest.approx(as_classes / 2)
 

@@ -181,13 +181,15 @@ def test_figures_are_the_librarys(loss: str, penalty: str, shared: Any) -> None:
     page = shared("plain", f"loss={loss}&penalty={penalty}")
     set_field(page, "cost-field", cost)
     chosen = abstain.decide(p, loss, {"linear": abstain.Linear, "concave": abstain.Concave}[penalty](cost))
-    full = abstain.decide(p, loss, None)
+    full = abstain.decide(p, loss, "none")
     wrong = int(((chosen.labels != truth) & ~chosen.abstained).sum())
     assert 0 < abstention_rate(chosen) < 1
     assert figure(page, "share") == pytest.approx(100 * abstention_rate(chosen), abs=0.051)
     assert value(page, "share-field") == pytest.approx(100 * abstention_rate(chosen), rel=1e-3)
-    assert figure(page, "expected") == pytest.approx(expected_generalized_loss(p, chosen, loss, 0.0), rel=6e-3)
-    assert figure(page, "realised") == pytest.approx(generalized_loss(truth, chosen, loss, 0.0), rel=6e-3)
+    assert figure(page, "expected") == pytest.approx(
+        expected_generalized_loss(p, chosen, loss=loss, penalty=0.0), rel=6e-3
+    )
+    assert figure(page, "realised") == pytest.approx(generalized_loss(truth, chosen, loss=loss, penalty=0.0), rel=6e-3)
     assert figure(page, "left") == wrong
     assert value(page, "error-field") == pytest.approx(100 * answered_error_rate(truth, chosen), rel=1e-3)
     assert figure(page, "caught") == pytest.approx(100 * error_capture_rate(truth, chosen, full), abs=0.051)
@@ -312,7 +314,7 @@ def test_without_truth_errors_are_expected_ones(shared: Any) -> None:
     page = shared("blind")
     set_field(page, "cost-field", 0.2)
     chosen = abstain.decide(p, "hamming", 0.2)
-    expected = N * float(expected_generalized_loss(p, chosen, "hamming", 0.0))
+    expected = N * float(expected_generalized_loss(p, chosen, loss="hamming", penalty=0.0))
     assert figure(page, "left") == round(expected)
     assert value(page, "error-field") == pytest.approx(100 * expected / (~chosen.abstained).sum(), rel=1e-3)
     assert page.locator("[data-figure=realised], [data-figure=caught]").count() == 0
@@ -333,7 +335,9 @@ def test_rankings(shared: Any) -> None:
     set_field(page, "cost-field", 0.3)
     chosen = abstain.decide(p, "rank", 0.3)
     assert figure(page, "share") == pytest.approx(100 * abstention_rate(chosen), abs=0.051)
-    assert figure(page, "realised") == pytest.approx(generalized_loss(truth, chosen, "rank", 0.0), rel=6e-3)
+    assert figure(page, "realised") == pytest.approx(
+        generalized_loss(truth, chosen, loss="rank", penalty=0.0), rel=6e-3
+    )
     assert "in the wrong order" in page.text_content("#details")
     order = page.locator(".instance").first.locator(".chip.ranked .name").all_text_contents()
     positions = chosen.positions[0]
@@ -532,13 +536,15 @@ def test_prices_make_the_bill(shared: Any) -> None:
     chosen, full = decided(0.2, 3, 5), decided(None, 3, 5)
     assert figure(page, "share") == pytest.approx(100 * abstention_rate(chosen), abs=0.051)
     assert figure(page, "realised") == pytest.approx(
-        generalized_loss(truth, chosen, abstain.Hamming(3, 5), 0.0), rel=6e-3
+        generalized_loss(truth, chosen, loss=abstain.Hamming(3, 5), penalty=0.0), rel=6e-3
     )
     assert figure(page, "caught") == pytest.approx(100 * error_capture_rate(truth, chosen, full), abs=0.051)
     assert figure(page, "bill") == pytest.approx(bill(chosen, 2, 3, 5), rel=6e-3)
     expected, without, everything = (number(part) for part in remarks(page))
     assert expected == pytest.approx(
-        2 * chosen.n_abstained.sum() + N * expected_generalized_loss(p, chosen, abstain.Hamming(3, 5), 0.0), rel=6e-3
+        2 * chosen.n_abstained.sum()
+        + N * expected_generalized_loss(p, chosen, loss=abstain.Hamming(3, 5), penalty=0.0),
+        rel=6e-3,
     )
     assert without == pytest.approx(bill(full, 2, 3, 5), rel=6e-3)
     assert everything == 2 * N * M
@@ -587,7 +593,9 @@ def test_the_cheapest_setting_of_the_hamming_loss_is_the_price_of_a_review(share
     assert page.text_content("#cheapest-note").startswith("This is the cheapest setting")
     chosen = abstain.decide(p, abstain.Hamming(12, 1), 0.4)
     assert figure(page, "share") == pytest.approx(100 * abstention_rate(chosen), abs=0.051)
-    expected = 0.4 * chosen.n_abstained.sum() + N * expected_generalized_loss(p, chosen, abstain.Hamming(12, 1), 0.0)
+    expected = 0.4 * chosen.n_abstained.sum() + N * expected_generalized_loss(
+        p, chosen, loss=abstain.Hamming(12, 1), penalty=0.0
+    )
     assert number(note.partition("less than its")[2]) == pytest.approx(expected, rel=6e-3)
     assert number(note.partition("it comes to")[2]) == figure(page, "bill")
     assert number(remarks(page)[0]) == number(note.partition("less than its")[2])

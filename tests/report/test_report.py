@@ -36,7 +36,7 @@ def random_truth(p: np.ndarray, seed: int = 0) -> np.ndarray:
 
 def costs_to_try(p: np.ndarray, loss: str | abstain.Hamming, penalty: str) -> list[float]:
     """Round ones, none, more than enough, and some at which something changes, exactly or within the tolerance."""
-    profile = abstain.risk_profile(p, loss)
+    profile = abstain.risk_profile(p, loss=loss)
     points = profile.path().break_points
     if penalty == "concave":
         # Where leaving all open and leaving a open are equally good, for some instance and a.
@@ -98,7 +98,7 @@ def opened(request, browser, tmp_path_factory):  # noqa: F811
 def test_the_page_decides_as_the_library(opened, loss):
     p, y, page = opened
     cases = [(penalty, cost) for penalty in PENALTIES for cost in costs_to_try(p, loss, penalty)]
-    complete = abstain.decide(p, loss, None)
+    complete = abstain.decide(p, loss, "none")
     for (penalty, cost), setting in zip(cases, page.evaluate(SETTINGS, [loss, cases]), strict=True):
         codes = np.array(setting["codes"].split(","), dtype=np.int64).reshape(p.shape)
         decided = abstain.decide(p, loss, PENALTIES[penalty](cost))
@@ -115,14 +115,14 @@ def test_prices_are_the_costs_of_the_hamming_loss(opened, prices):
     loss = abstain.Hamming(*prices)
     given = {"falseNegative": prices[0], "falsePositive": prices[1]}
     cases = [(penalty, cost) for penalty in PENALTIES for cost in costs_to_try(p, loss, penalty)]
-    complete = abstain.decide(p, loss, None)
+    complete = abstain.decide(p, loss, "none")
     for (penalty, cost), setting in zip(cases, page.evaluate(SETTINGS, ["hamming", cases, given]), strict=True):
         codes = np.array(setting["codes"].split(","), dtype=np.int64).reshape(p.shape)
         decided = abstain.decide(p, loss, PENALTIES[penalty](cost))
         np.testing.assert_array_equal(codes, decided.codes)
         _require_totals(setting, decided, complete, p, y, loss)
     largest = page.evaluate(LARGEST, given)
-    assert largest == largest_cost(abstain.risk_profile(p, loss).values)
+    assert largest == largest_cost(abstain.risk_profile(p, loss=loss).values)
     facts = gather(p, losses=["hamming"], prices=Prices(None, *prices)).facts
     assert largest == facts["losses"][0]["largestCost"]
 
@@ -147,9 +147,11 @@ def _require_totals(setting, decided, complete, p, y, loss):
     assert setting["reviewed"] == decided.n_abstained.sum()
     assert setting["answered"] == n * m - setting["reviewed"]
     assert setting["share"] == metrics.abstention_rate(decided)
-    expected = metrics.expected_generalized_loss(p, decided, loss, 0.0)
+    expected = metrics.expected_generalized_loss(p, decided, loss=loss, penalty=0.0)
     assert setting["expectedLoss"] == pytest.approx(expected, rel=1e-9, abs=1e-12)
-    assert setting["realizedLoss"] == pytest.approx(metrics.generalized_loss(y, decided, loss, 0.0), abs=1e-12)
+    assert setting["realizedLoss"] == pytest.approx(
+        metrics.generalized_loss(y, decided, loss=loss, penalty=0.0), abs=1e-12
+    )
     left_open = decided.codes == -1
     assert setting["perLabel"]["abstained"] == left_open.sum(axis=0).tolist()
     assert setting["perLabel"]["answered"] == (~left_open).sum(axis=0).tolist()
@@ -237,7 +239,13 @@ def test_the_least_cost_for_a_share(problems, loss, penalty):
 @pytest.mark.parametrize("loss", ALL)
 def test_a_cost_is_shortened_as_far_as_nothing_changes(problems, loss, penalty):
     p, _, page = problems
-    costs = [0.0, 0.1, 1 / 3, 0.123456789012345, *abstain.risk_profile(p, loss).path().break_points[1:40:9].tolist()]
+    costs = [
+        0.0,
+        0.1,
+        1 / 3,
+        0.123456789012345,
+        *abstain.risk_profile(p, loss=loss).path().break_points[1:40:9].tolist(),
+    ]
     found = page.evaluate(
         """async ([loss, penalty, costs]) => {
             const problem = await (await Abstain.open(document)).problem(loss);
@@ -541,7 +549,7 @@ def test_a_page_grows_with_what_it_holds():
 
 @pytest.mark.parametrize("p", [[[0.0, 1.0]], [[5e-324, 1.0]], [[1e-13, 0.0]]])
 def test_where_nothing_is_ever_left_open_there_is_still_a_slider(p):
-    assert largest_cost(abstain.risk_profile(p, "f1").values) == 0.01
+    assert largest_cost(abstain.risk_profile(p, loss="f1").values) == 0.01
 
 
 @pytest.mark.parametrize(

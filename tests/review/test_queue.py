@@ -23,8 +23,10 @@ def slow_queue(p, prediction, loss):
             answer[j] = v
             answers.append(answer)
         kind = abstain.PartialRanking if loss.gives_rankings else abstain.PartialPrediction
-        costs = [expected_generalized_loss(p[i], kind(answer), loss, 0.0) for answer in answers]
-        found.append((i, j, p[i, j], min(costs) - expected_generalized_loss(p[i], kind(codes[i]), loss, 0.0)))
+        costs = [expected_generalized_loss(p[i], kind(answer), loss=loss, penalty=0.0) for answer in answers]
+        found.append(
+            (i, j, p[i, j], min(costs) - expected_generalized_loss(p[i], kind(codes[i]), loss=loss, penalty=0.0))
+        )
     return found
 
 
@@ -37,7 +39,7 @@ def penalty_for(loss):
 def test_savings_equal_those_of_answering_each_label(case, m):
     loss, p = make_loss(case, m), random_probabilities(24, m, seed=3)
     prediction = abstain.decide(p, loss, penalty_for(loss))
-    queue = review_queue(p, prediction, loss)
+    queue = review_queue(p, prediction, loss=loss)
     slow = slow_queue(p, prediction, loss)
     assert len(queue) == len(slow) == prediction.n_abstained.sum()
     saved = {(i, j): (x, saves) for i, j, x, saves in slow}
@@ -60,7 +62,7 @@ def test_any_prediction_has_a_queue_not_only_the_best(case):
         prediction = abstain.PartialRanking(codes)
     else:
         prediction = abstain.PartialPrediction(random.integers(-1, 2, p.shape))
-    queue = review_queue(p, prediction, loss)
+    queue = review_queue(p, prediction, loss=loss)
     slow = sorted(slow_queue(p, prediction, loss))
     order = np.lexsort((queue.label, queue.row))
     np.testing.assert_array_equal(np.column_stack([queue.row, queue.label])[order], [entry[:2] for entry in slow])
@@ -74,9 +76,9 @@ def test_sparse_as_dense(case):
     stored = np.where(random.random((40, m)) < 0.2, random_probabilities(40, m, seed=5), 0.0)
     stored[3] = 0.0
     prediction = abstain.decide(sparse.csr_array(stored), loss, penalty_for(loss))
-    queue = review_queue(sparse.csr_array(stored), prediction, loss)
+    queue = review_queue(sparse.csr_array(stored), prediction, loss=loss)
     kind = type(prediction)
-    dense = review_queue(stored, kind(prediction._corner(*prediction.shape)), loss)
+    dense = review_queue(stored, kind(prediction._corner(*prediction.shape)), loss=loss)
     assert len(queue) == len(dense) > 20
     order, of_dense = np.lexsort((queue.label, queue.row)), np.lexsort((dense.label, dense.row))
     np.testing.assert_array_equal(queue.row[order], dense.row[of_dense])
@@ -114,4 +116,4 @@ def test_the_frame_has_names():
 )
 def test_what_does_not_fit_is_refused(prediction, loss, error, message):
     with pytest.raises(error, match=re.escape(message)):
-        review_queue([[0.3, 0.6]], prediction, loss)
+        review_queue([[0.3, 0.6]], prediction, loss=loss)

@@ -134,7 +134,7 @@ def check_bill(found, codes, p, loss, review=0.0):
     """What is written is what was counted and billed."""
     kind = abstain.PartialRanking if loss.gives_rankings else abstain.PartialPrediction
     penalty = abstain.PerLabel(review) if np.ndim(review) else review
-    paid = len(p) * expected_generalized_loss(p, kind(codes), loss, penalty)
+    paid = len(p) * expected_generalized_loss(p, kind(codes), loss=loss, penalty=penalty)
     left_open = codes == -1
     assert found.count == left_open.sum()
     assert found.bill.reviews == pytest.approx((left_open * review).sum(), abs=1e-9)
@@ -309,7 +309,7 @@ def test_without_an_output_the_price_and_the_bill_are_the_same(name, limits, tmp
     assert priced.price.cost == written.price.cost
     np.testing.assert_array_equal(priced.price.decide(NEW).codes, written.price.decide(NEW).codes)
     assert (priced.n_rows, priced.n_labels, priced.budget) == (written.n_rows, written.n_labels, written.budget)
-    slack = 1e-5 * float(abstain.decide(P, loss, None).expected_loss.sum())  # that is how exactly savings are counted
+    slack = 1e-5 * float(abstain.decide(P, loss, "none").expected_loss.sum())  # that is how exactly savings are counted
     assert priced.count == written.count
     assert priced.bill.total == pytest.approx(written.bill.total, abs=slack)
     assert priced.bill.reviews == pytest.approx(written.bill.reviews, abs=slack)
@@ -360,7 +360,7 @@ def test_the_queue_lists_the_reviews_that_are_bought(form, name, limits, tmp_pat
     sources = write_files(p, tmp_path / "in", form)
     found, codes = spend(sources, loss, tmp_path, queue=tmp_path / "queue.csv", **limits)
     kind = abstain.PartialRanking if loss.gives_rankings else abstain.PartialPrediction
-    whole = review_queue(Table(p, NAMES, IDS), kind(codes), loss).to_frame().to_dict("list")
+    whole = review_queue(Table(p, NAMES, IDS), kind(codes), loss=loss).to_frame().to_dict("list")
     written = pa_csv.read_csv(tmp_path / "queue.csv").to_pydict()
     assert (written["id"], written["label"]) == (whole["id"], whole["label"])
     np.testing.assert_allclose(written["probability"], whole["probability"], rtol=1e-15)

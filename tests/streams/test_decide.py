@@ -616,6 +616,6 @@ def test_bad_labels_are_left_open_and_the_others_decided_best(loss, penalty, is_
 
 def test_open_labels_where_none_may_be(tmp_path):
     write_table(Table([[0.9, np.nan], [np.nan, np.nan], [0.2, 0.4]]), tmp_path / "p.parquet")
-    summary = decide_files(tmp_path / "p.parquet", tmp_path / "out.npy", job(penalty=None, on_error="abstain"))
+    summary = decide_files(tmp_path / "p.parquet", tmp_path / "out.npy", job(penalty="none", on_error="abstain"))
     assert np.load(tmp_path / "out.npy").tolist() == [[1, -1], [-1, -1], [0, 0]]
     assert summary.expected_loss == pytest.approx(0.1 + 0.6)

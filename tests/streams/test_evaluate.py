@@ -77,7 +77,9 @@ def check(found, truth, prediction, loss, penalty=PENALTY, p=None):
     assert (found.n_rows, found.n_labels) == codes.shape
     assert 0 < found.n_abstained == left_open.sum() < codes.size
     assert found.abstention_rate == metrics.abstention_rate(prediction)
-    assert found.loss == pytest.approx(metrics.generalized_loss(truth, prediction, loss, penalty), rel=1e-12)
+    assert found.loss == pytest.approx(
+        metrics.generalized_loss(truth, prediction, loss=loss, penalty=penalty), rel=1e-12
+    )
     assert found.total_loss == pytest.approx(found.n_rows * found.loss, rel=1e-12)
     if loss.gives_rankings:
         assert found.n_wrong is None
@@ -88,13 +90,13 @@ def check(found, truth, prediction, loss, penalty=PENALTY, p=None):
     if p is None:
         assert (found.expected_loss, found.n_errors, found.n_caught) == (None, None, None)
         return
-    expected = metrics.expected_generalized_loss(p, prediction, loss, penalty)
+    expected = metrics.expected_generalized_loss(p, prediction, loss=loss, penalty=penalty)
     assert found.expected_loss == pytest.approx(len(p) * expected, rel=1e-12)
     if loss.gives_rankings:
         assert (found.n_errors, found.n_caught) == (None, None)
         assert np.isnan(found.error_capture_rate)
         return
-    full = abstain.decide(p, loss, penalty=None)
+    full = abstain.decide(p, loss, penalty="none")
     wrong = full.codes != truth
     assert (found.n_caught, found.n_errors) == ((wrong & left_open).sum(), wrong.sum())
     assert 0 < found.n_caught < found.n_errors

@@ -90,7 +90,7 @@ def write_long(matrix, ids, path):
 
 def whole_queue(p, prediction, loss, ids=None, names=NAMES):
     """The queue of the whole table, as columns."""
-    queue = review_queue(p, prediction, loss)
+    queue = review_queue(p, prediction, loss=loss)
     rows = range(p.shape[0]) if ids is None else ids
     return {
         "id": [rows[i] for i in queue.row],

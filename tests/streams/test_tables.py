@@ -112,16 +112,18 @@ def test_names_travel(convert):
     assert prediction.label_names == names
     assert "r0" in repr(prediction)
     assert list(prediction.to_frame().index) == rows
-    plain = metrics.generalized_loss(P > 0.4, abstain.decide(P, penalty=0.2), "hamming", 0.2)
-    assert metrics.generalized_loss(truth, prediction, "hamming", 0.2) == pytest.approx(plain)
+    plain = metrics.generalized_loss(P > 0.4, abstain.decide(P, penalty=0.2), loss="hamming", penalty=0.2)
+    assert metrics.generalized_loss(truth, prediction, loss="hamming", penalty=0.2) == pytest.approx(plain)
     assert abstain.PartialPrediction(truth).label_names == names
-    assert metrics.generalized_loss(pd.DataFrame(P > 0.4, rows, list(names)), prediction, "hamming", 0.2) == (
-        pytest.approx(plain)
-    )
+    assert metrics.generalized_loss(
+        pd.DataFrame(P > 0.4, rows, list(names)), prediction, loss="hamming", penalty=0.2
+    ) == (pytest.approx(plain))
     with pytest.raises(abstain.InvalidLabels, match="has other rows: row 0 is 'other', expected 'r0'"):
-        metrics.generalized_loss(Table(truth.values, names, ["other", *rows[1:]]), prediction, "hamming", 0.2)
+        metrics.generalized_loss(
+            Table(truth.values, names, ["other", *rows[1:]]), prediction, loss="hamming", penalty=0.2
+        )
     with pytest.raises(abstain.InvalidLabels, match="the same labels in another order"):
-        metrics.generalized_loss(Table(truth.values, names[::-1], rows), prediction, "hamming", 0.2)
+        metrics.generalized_loss(Table(truth.values, names[::-1], rows), prediction, loss="hamming", penalty=0.2)
     with pytest.raises(abstain.InvalidProbabilities, match=r"row 0 \(index 'a'\), column 1 \(label 'y'\) is 2"):
         abstain.decide(Table([[0.1, 2.0]], ["x", "y"], ["a"]))
 

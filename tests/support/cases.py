@@ -34,7 +34,7 @@ PENALTIES: dict[str, list[Callable[[int], Any]]] = {
         lambda m: abstain.Linear(0.2),
         lambda m: abstain.Linear(0.5),
         lambda m: abstain.Linear(0.3 / m),
-        lambda m: None,
+        lambda m: "none",
         lambda m: float("inf"),
     ],
     "concave": [lambda m: abstain.Concave(0.1), lambda m: abstain.Concave(0.6), lambda m: abstain.Concave(np.inf)],
@@ -87,14 +87,14 @@ def random_probabilities(n: int, m: int, seed: int = 0) -> np.ndarray:
     return p
 
 
-def assert_fewest_of_the_best(totals: np.ndarray, unit: float, n_abstained: np.ndarray) -> None:
+def assert_fewest_of_the_best(totals: np.ndarray, tie_scale: float, n_abstained: np.ndarray) -> None:
     """totals[i, a] is the least generalised loss with a abstentions: the choice is optimal and no smaller a ties.
 
     Ties are totals within 1e-12; which side of that the rounding puts a total is left open by half of it.
     """
     rows = np.arange(len(totals))
     least = totals.min(axis=1)
-    tie = 1e-12 * (unit + least)
+    tie = 1e-12 * (tie_scale + least)
     assert (totals[rows, n_abstained] <= least + 1.5 * tie).all()
     fewer = np.arange(totals.shape[1]) < n_abstained[:, np.newaxis]
     assert not (fewer & (totals <= (least + 0.5 * tie)[:, np.newaxis])).any()

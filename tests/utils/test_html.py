@@ -92,7 +92,7 @@ def test_a_rule_for_each_label():
 
 def test_a_table_of_labels():
     p, y = example()
-    found = label_table(p, y)
+    found = label_table(p, y_true=y)
     head, *rows = cells(shown(found))
     assert head[:3] == ["label", "mean probability", "abstention rate"]
     assert [row[0] for row in rows] == HOSTILE
@@ -109,7 +109,7 @@ def test_a_table_of_labels():
 )
 def test_curves(make):
     p, y = example()
-    curve = make(p, y)
+    curve = make(probabilities=p, y_true=y)
     tree = shown(curve)
     assert words(tree).startswith(repr(curve))
     (line,) = tree.iter("polyline")
@@ -145,7 +145,7 @@ def test_texts_are_taken_as_they_are():
 
 
 def test_one_is_not_called_several():
-    profile = abstain.risk_profile([0.9], "hamming")
+    profile = abstain.risk_profile([0.9], loss="hamming")
     assert repr(profile).startswith("RiskProfile of 1 instance × 1 label for ")
     assert repr(profile.path()) == "CostPath of 1 instance: 1 break point"
     assert repr(cost_curve([[0.9]])).startswith("CostCurve of 1 instance × 1 label for Hamming(): 1 break point up to ")

@@ -55,7 +55,10 @@ class Demo:
     def outcome(self, cost: float) -> Outcome:
         """What the optimal answers cost, beside answering everything and asking everything."""
         partial, everything = self.decide(cost), np.full_like(self.truth, ABSTAIN, dtype=np.int8)
-        losses = [float(generalized_loss(self.truth, p, "hamming", cost)) for p in (self.full, everything, partial)]
+        losses = [
+            float(generalized_loss(self.truth, p, loss="hamming", penalty=cost))
+            for p in (self.full, everything, partial)
+        ]
         return Outcome(
             cost,
             answer_all=losses[0],
@@ -87,8 +90,8 @@ def run(n_train: int = 3000, n_test: int = 2000, seed: int = 0) -> Demo:
     train = load_digit_pairs(n_train, random_state=seed)
     test = load_digit_pairs(n_test, subset="test", random_state=seed + 1)
     model = AbstainingClassifier(n_jobs=-1).fit(train.data, train.target)
-    profile = risk_profile(model.predict_proba(test.data), "hamming")
-    full = profile.decide(None)
+    profile = risk_profile(model.predict_proba(test.data), loss="hamming")
+    full = profile.decide("none")
     assert isinstance(full, PartialPrediction)
     return Demo(test.images, test.target, profile, full)
 

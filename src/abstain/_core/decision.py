@@ -31,8 +31,8 @@ def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike 
         probability 0. A Dask array or data frame is decided lazily, a block of rows at a time.
     loss : "hamming", "rank", "f1", "jaccard", "subset", or a loss object
         What wrong answers cost.
-    penalty : number, `Linear`, `Concave`, `Capped`, `PerLabel`, function f(a), table f(0) … f(m), or None
-        What abstaining on a labels costs. A number c is ``Linear(c)``; None (or an infinite cost) forbids abstention
+    penalty : number, `Linear`, `Concave`, `Capped`, `PerLabel`, function f(a), table f(0) … f(m), or "none"
+        What abstaining on a labels costs. A number c is ``Linear(c)``; "none" (or an infinite cost) forbids abstention
         and gives the optimal complete prediction.
 
     Returns
@@ -109,7 +109,7 @@ def decide_and_count(
     return writer.finish(), n_abstained
 
 
-def risk_profile(probabilities: Any, loss: LossLike = "hamming") -> RiskProfile:
+def risk_profile(probabilities: Any, *, loss: LossLike = "hamming") -> RiskProfile:
     """r(a) = min { E[ℓ(y_D, ŷ_D)] : |A| = a } for a = 0 … m: all that a decision needs to know of the loss.
 
     Any counting penalty is then decided by ``profile.decide(penalty)`` at the price of looking up the best a, and
@@ -123,7 +123,7 @@ def risk_profile(probabilities: Any, loss: LossLike = "hamming") -> RiskProfile:
     Examples
     --------
     >>> import abstain
-    >>> profile = abstain.risk_profile([0.9, 0.8, 0.7, 0.3], "hamming")
+    >>> profile = abstain.risk_profile([0.9, 0.8, 0.7, 0.3], loss="hamming")
     >>> profile.values.round(3)
     array([[0.9, 0.6, 0.3, 0.1, 0. ]])
     >>> profile.decide(abstain.Linear(0.25)).labels, profile.decide(abstain.Linear(0.15)).labels

@@ -20,7 +20,9 @@ from abstain._core.kernels.choice import TIE, tipped
 from abstain._core.tables import names_of
 from abstain._utils.errors import InvalidPenalty
 
-ACCEPTED = "a penalty is a number ≥ 0, Linear, Concave, Capped, PerLabel, a function f(a), a table f(0) … f(m), or None"
+ACCEPTED = (
+    'a penalty is a number ≥ 0, Linear, Concave, Capped, PerLabel, a function f(a), a table f(0) … f(m), or "none"'
+)
 
 
 @dataclass(frozen=True)
@@ -310,7 +312,7 @@ def _bound_counting(penalty: Penalty, n_labels: int, what: str) -> BoundPenalty:
     return bound
 
 
-PenaltyLike: TypeAlias = float | Penalty | Callable[[int], float] | ArrayLike | None
+PenaltyLike: TypeAlias = float | Penalty | Callable[[int], float] | ArrayLike
 
 # All of them by name, so that no test forgets one.
 PENALTIES: dict[str, type[Penalty]] = {
@@ -323,11 +325,13 @@ PENALTIES: dict[str, type[Penalty]] = {
 
 
 def as_penalty(penalty: PenaltyLike) -> Penalty:
-    """The penalty that the user means: a number is linear, None forbids abstention."""
+    """Return the penalty that the user means: a number is linear, ``"none"`` forbids abstention."""
     if isinstance(penalty, Penalty):
         return penalty
-    if penalty is None:
+    if isinstance(penalty, str) and penalty == "none":
         return Linear(np.inf)
+    if penalty is None:
+        raise InvalidPenalty('penalty is None; to forbid abstention, give penalty="none" or an infinite cost')
     given: Any = penalty[()] if isinstance(penalty, np.ndarray) and penalty.ndim == 0 else penalty
     if isinstance(given, str | bytes | bool) or not (isinstance(given, Real) or callable(given) or _is_table(given)):
         raise InvalidPenalty(f"penalty is {_shown(given)}; {ACCEPTED}")

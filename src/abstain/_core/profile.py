@@ -31,7 +31,7 @@ class CostPath:
     Examples
     --------
     >>> import abstain
-    >>> path = abstain.risk_profile([0.9, 0.8, 0.7, 0.3], "rank").path()
+    >>> path = abstain.risk_profile([0.9, 0.8, 0.7, 0.3], loss="rank").path()
     >>> path.costs(0), path.n_abstained(0)
     (array([0.   , 0.015, 0.14 , 0.3  ]), array([4, 2, 1, 0]))
     >>> path.at(0.2)

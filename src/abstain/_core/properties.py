@@ -15,7 +15,7 @@ from abstain._core.penalties import BoundPenalty, PenaltyLike, as_penalty
 from abstain._core.prediction import ABSTAIN, PartialPrediction, Prediction
 from abstain._core.probabilities import Probabilities
 from abstain._core.truth import aligned_blocks, require_same_table
-from abstain._utils.errors import InvalidLoss
+from abstain._utils.errors import InvalidLoss, InvalidParameter
 
 MOST_LABELS = 100  # all counts of four roles are tried
 MOST_TRIED = 7  # every truth with every answer: 6^m of them
@@ -58,7 +58,7 @@ class Inversion:
     abstained_uncertainty: float
 
 
-def is_monotone(loss: LossLike, penalty: PenaltyLike, m: int) -> Verdict:
+def is_monotone(loss: LossLike, penalty: PenaltyLike, *, n_labels: int) -> Verdict:
     """Whether right is never dearer than abstained, nor abstained than wrong, for m labels.
 
     A generalised loss is monotone if it never grows when one label goes from wrong to abstained or from abstained to
@@ -69,15 +69,15 @@ def is_monotone(loss: LossLike, penalty: PenaltyLike, m: int) -> Verdict:
     Examples
     --------
     >>> import abstain
-    >>> bool(abstain.is_monotone("hamming", 0.3, m=10))
+    >>> bool(abstain.is_monotone("hamming", 0.3, n_labels=10))
     True
-    >>> abstain.is_monotone("f1", 0.1, m=2).witness
+    >>> abstain.is_monotone("f1", 0.1, n_labels=2).witness
     Step(truth=(0, 1), before=(1, 0), after=(-1, 0), loss_before=1.0, loss_after=1.1)
     """
     chosen = as_loss(loss)
-    if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1:
-        raise InvalidLoss(f"m is {m!r}; expected the number of labels, a whole number ≥ 1")
-    m = int(m)
+    if isinstance(n_labels, bool) or not isinstance(n_labels, int | np.integer) or n_labels < 1:
+        raise InvalidParameter(f"n_labels is {n_labels!r}; expected a whole number ≥ 1")
+    m = int(n_labels)
     chosen.check(m)
     bound = as_penalty(penalty).bind(m)
     chosen.accept(bound)
@@ -93,7 +93,7 @@ def is_monotone(loss: LossLike, penalty: PenaltyLike, m: int) -> Verdict:
     return _any_is_monotone(chosen, bound, m)
 
 
-def is_uncertainty_aligned(prediction: Any, probabilities: Any) -> Verdict:
+def is_uncertainty_aligned(probabilities: Any, prediction: Any) -> Verdict:
     """Whether each instance abstains on its most uncertain labels, u_i = 2 · min(p_i, 1 − p_i).
 
     Optimal predictions are for Hamming with equal costs and for subset 0/1; for the rank loss they need not be.
@@ -102,9 +102,9 @@ def is_uncertainty_aligned(prediction: Any, probabilities: Any) -> Verdict:
     --------
     >>> import abstain
     >>> p = [0.9, 0.8, 0.7, 0.3]
-    >>> bool(abstain.is_uncertainty_aligned(abstain.decide(p, "hamming", 0.15), p))
+    >>> bool(abstain.is_uncertainty_aligned(p, abstain.decide(p, "hamming", 0.15)))
     True
-    >>> abstain.is_uncertainty_aligned(abstain.decide(p, "rank", 0.03), p).witness.answered_label
+    >>> abstain.is_uncertainty_aligned(p, abstain.decide(p, "rank", 0.03)).witness.answered_label
     3
     """
     partial: Prediction = prediction if isinstance(prediction, Prediction) else PartialPrediction(prediction)

@@ -165,7 +165,7 @@ def largest_cost(values: NDArray[np.float64]) -> float:
     --------
     >>> import abstain
     >>> from abstain._report.payload import largest_cost
-    >>> cost = largest_cost(abstain.risk_profile([0.9, 0.8, 0.7, 0.3], "hamming").values)
+    >>> cost = largest_cost(abstain.risk_profile([0.9, 0.8, 0.7, 0.3], loss="hamming").values)
     >>> cost, abstain.decide([0.9, 0.8, 0.7, 0.3], "hamming", abstain.Concave(cost)).n_abstained
     (0.47, array([0]))
     """

@@ -60,8 +60,8 @@ class ErrorCaptureCurve:
 
 
 def error_capture_curve(
-    probabilities: Any,
     y_true: Any,
+    probabilities: Any,
     *,
     loss: LossLike = "hamming",
     n_bootstrap: int = 0,
@@ -74,7 +74,7 @@ def error_capture_curve(
     ----------
     probabilities, loss
         As for `abstain.decide`; not the rank loss, whose rankings answer no label. The complete prediction is the
-        optimal one for the loss, as ``abstain.decide(probabilities, loss, penalty=None)`` gives it.
+        optimal one for the loss, as ``abstain.decide(probabilities, loss, penalty="none")`` gives it.
     y_true : n × m table of 0 and 1
     n_bootstrap, confidence, random_state
         As for `cost_curve`.
@@ -82,7 +82,7 @@ def error_capture_curve(
     Examples
     --------
     >>> from abstain.curves import error_capture_curve
-    >>> curve = error_capture_curve([[0.9, 0.8], [0.4, 0.1]], [[1, 0], [1, 0]])
+    >>> curve = error_capture_curve([[1, 0], [1, 0]], [[0.9, 0.8], [0.4, 0.1]])
     >>> curve.reviewed, curve.captured
     (array([1.  , 0.5 , 0.25, 0.  ]), array([1. , 1. , 0.5, 0. ]))
     >>> curve.at(0.4), curve.area, curve.ideal_area

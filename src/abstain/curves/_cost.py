@@ -86,8 +86,8 @@ class CostCurve:
 
 def cost_curve(
     probabilities: Any,
-    y_true: Any = None,
     *,
+    y_true: Any = None,
     loss: LossLike = "hamming",
     n_bootstrap: int = 0,
     confidence: float = 0.95,
@@ -111,7 +111,7 @@ def cost_curve(
     Examples
     --------
     >>> from abstain.curves import cost_curve
-    >>> curve = cost_curve([[0.9, 0.8], [0.4, 0.1]], [[1, 0], [1, 0]])
+    >>> curve = cost_curve([[0.9, 0.8], [0.4, 0.1]], y_true=[[1, 0], [1, 0]])
     >>> curve.costs.round(2), curve.abstention
     (array([0. , 0.1, 0.2, 0.4]), array([1.  , 0.5 , 0.25, 0.  ]))
     >>> curve.realized_loss, curve.realized_generalized_loss.round(2)

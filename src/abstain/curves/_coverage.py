@@ -57,8 +57,8 @@ class RiskCoverageCurve:
 
 
 def risk_coverage_curve(
-    probabilities: Any,
     y_true: Any,
+    probabilities: Any,
     *,
     loss: LossLike = "hamming",
     per: Literal["instance", "answer"] = "instance",
@@ -84,7 +84,7 @@ def risk_coverage_curve(
     Examples
     --------
     >>> from abstain.curves import risk_coverage_curve
-    >>> curve = risk_coverage_curve([[0.9, 0.8], [0.4, 0.1]], [[1, 0], [1, 0]])
+    >>> curve = risk_coverage_curve([[1, 0], [1, 0]], [[0.9, 0.8], [0.4, 0.1]])
     >>> curve.coverage, curve.risk
     (array([0.  , 0.5 , 0.75, 1.  ]), array([0. , 0. , 0.5, 1. ]))
     >>> curve.area, round(curve.at(0.6), 3)

@@ -91,7 +91,7 @@ class LabelTable:
 
 
 def label_table(
-    probabilities: Any, y_true: Any = None, *, loss: LossLike = "hamming", penalty: PenaltyLike = 0.1
+    probabilities: Any, *, y_true: Any = None, loss: LossLike = "hamming", penalty: PenaltyLike = 0.1
 ) -> LabelTable:
     """For each label j: mean p_j, share abstained, and with the truth prevalence, calibration and errors.
 
@@ -106,7 +106,7 @@ def label_table(
     >>> import abstain
     >>> from abstain.curves import label_table
     >>> p = abstain.Table([[0.9, 0.8], [0.4, 0.1], [0.7, 0.3]], ["sky", "sea"])
-    >>> table = label_table(p, [[1, 0], [1, 0], [1, 0]], penalty=0.25)
+    >>> table = label_table(p, y_true=[[1, 0], [1, 0], [1, 0]], penalty=0.25)
     >>> table.abstention_rate.round(2), table.answered_error_rate
     (array([0.67, 0.33]), array([0. , 0.5]))
     >>> table.errors, table.errors_caught
@@ -126,7 +126,7 @@ def label_table(
             "calibration_error": calibration_error(truth, table.matrix, average=None),
             "brier_score": brier_score_loss(truth, table.matrix, average=None),
         }
-        full = decide(probabilities, chosen, penalty=None)
+        full = decide(probabilities, chosen, penalty="none")
         if not isinstance(partial, PartialRanking) and not isinstance(full, PartialRanking):
             known |= _errors(truth, partial, full)
     names = tuple(table.axes.names(m))

@@ -56,8 +56,8 @@ class AccuracyRejectionCurve:
 
 
 def accuracy_rejection_curve(
-    probabilities: Any,
     y_true: Any,
+    probabilities: Any,
     *,
     loss: LossLike = "hamming",
     n_bootstrap: int = 0,
@@ -78,7 +78,7 @@ def accuracy_rejection_curve(
     Examples
     --------
     >>> from abstain.curves import accuracy_rejection_curve
-    >>> curve = accuracy_rejection_curve([[0.9, 0.8], [0.4, 0.1]], [[1, 0], [1, 0]])
+    >>> curve = accuracy_rejection_curve([[1, 0], [1, 0]], [[0.9, 0.8], [0.4, 0.1]])
     >>> curve.rejection, curve.accuracy.round(3)
     (array([1.  , 0.5 , 0.25, 0.  ]), array([  nan, 1.   , 0.667, 0.5  ]))
     >>> round(curve.area, 3), round(curve.ideal_area, 3)

@@ -64,12 +64,12 @@ class Judge:
     @cached_property
     def full(self) -> Prediction:
         """The optimal complete prediction."""
-        return self.profile.decide(None)
+        return self.profile.decide("none")
 
     @cached_property
     def profile(self) -> RiskProfile:
         """All that the decisions need."""
-        return risk_profile(self.data.probabilities, self.loss)
+        return risk_profile(self.data.probabilities, loss=self.loss)
 
     @cached_property
     def full_losses(self) -> Floats:
@@ -77,7 +77,9 @@ class Judge:
         return self._losses(self.full, FREE)
 
     def _losses(self, prediction: Any, penalty: Penalty) -> Floats:
-        return np.asarray(generalized_loss(self.data.labels, prediction, self.loss, penalty, average=False))
+        return np.asarray(
+            generalized_loss(self.data.labels, prediction, loss=self.loss, penalty=penalty, per_instance=True)
+        )
 
     def of(self, prediction: Any, penalty: Penalty) -> Floats:
         """The generalised loss of each fold."""

@@ -151,7 +151,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return np.divide(probabilities, total, out=even, where=total > 0)
         return probabilities
 
-    def decide(self, X: Any, *, loss: LossLike | None = None, penalty: PenaltyLike = None) -> Prediction:
+    def decide(self, X: Any, *, loss: LossLike | None = None, penalty: PenaltyLike | None = None) -> Prediction:
         """Answer the labels that are sure enough, leave the others to a human.
 
         Parameters
@@ -172,7 +172,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         probabilities = self.predict_proba(X)
         if self._is_single:
             return self.classes_[dense(probabilities).argmax(axis=1)]
-        complete = decide(probabilities, self.loss, penalty=None)
+        complete = decide(probabilities, self.loss, penalty="none")
         return complete.positions if isinstance(complete, PartialRanking) else complete.labels.astype(self._label_type)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

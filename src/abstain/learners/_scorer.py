@@ -39,7 +39,7 @@ class AbstentionScorer(BaseEstimator):
     def score_of(self, prediction: Prediction, target: Target, sample_weight: Any) -> float:
         """The score of a prediction that is already there."""
         truth = Table(target.labels, target.label_names)
-        losses = generalized_loss(truth, prediction, self.loss, self.penalty, average=False)
+        losses = generalized_loss(truth, prediction, loss=self.loss, penalty=self.penalty, per_instance=True)
         return -float(np.average(losses, weights=sample_weight))
 
 

@@ -170,7 +170,9 @@ def _score(scores: Scores, tables: dict[str, Batch], loss: Loss, penalty: Penalt
         kind = PartialRanking if loss.gives_rankings else PartialPrediction
         answers = kind(_with_open_labels(tables["prediction"]).as_part())
     with _naming(tables["truth"], (0, 1), "the truth is 0 or 1"):
-        scores.total_loss += float(np.sum(generalized_loss(truth, answers, loss, penalty, average=False)))
+        scores.total_loss += float(
+            np.sum(generalized_loss(truth, answers, loss=loss, penalty=penalty, per_instance=True))
+        )
     scores.n_rows += len(answers)
     scores.n_abstained += int(answers.n_abstained.sum())
     if scores.n_wrong is not None:
@@ -180,7 +182,9 @@ def _score(scores: Scores, tables: dict[str, Batch], loss: Loss, penalty: Penalt
     p = tables["probabilities"].table
     assert scores.expected_loss is not None
     try:
-        scores.expected_loss += float(np.sum(expected_generalized_loss(p, answers, loss, penalty, average=False)))
+        scores.expected_loss += float(
+            np.sum(expected_generalized_loss(p, answers, loss=loss, penalty=penalty, per_instance=True))
+        )
     except InvalidProbabilities:
         raise bad_value_error(tables["probabilities"]) from None
     if scores.n_errors is not None and scores.n_caught is not None:

@@ -62,7 +62,7 @@ class CurveDisplay(ABC):
         **options
             For the function that computes the curve, for example ``n_bootstrap=200``.
         """
-        return cls(cls.compute(probabilities, y_true, loss=loss, **options), name).plot(ax)
+        return cls(cls.compute(y_true=y_true, probabilities=probabilities, loss=loss, **options), name).plot(ax)
 
     @classmethod
     def from_estimator(

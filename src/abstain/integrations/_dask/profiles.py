@@ -22,7 +22,7 @@ class ChunkedProfile(Chunked):
     Examples
     --------
     >>> import abstain, dask.array as da
-    >>> profile = abstain.risk_profile(da.from_array([[0.9, 0.8, 0.7, 0.3]]), "rank").persist()
+    >>> profile = abstain.risk_profile(da.from_array([[0.9, 0.8, 0.7, 0.3]]), loss="rank").persist()
     >>> profile.values.compute()
     array([[0.47, 0.17, 0.03,  inf, 0.  ]])
     >>> profile.decide(0.2).n_abstained.compute(), profile.path().at(0.2).compute()

@@ -86,7 +86,7 @@ class QueueWriter:
     def _add(self, batch: Batch, prediction: Prediction, loss: Loss) -> None:
         pa = arrow()
         try:
-            queue, is_known = review_queue(batch.table, prediction, loss), None
+            queue, is_known = review_queue(batch.table, prediction, loss=loss), None
         except InvalidProbabilities:
             queue, is_known = _guessed(batch, prediction, loss)
         ids = (batch.row_numbers() if batch.ids is None else batch.ids).array
@@ -223,5 +223,5 @@ def _guessed(batch: Batch, prediction: Prediction, loss: Loss) -> tuple[ReviewQu
     if sparse.issparse(matrix):
         matrix = matrix.tolil()
     matrix[rows, columns] = 0.5
-    queue = review_queue(batch.with_values(matrix).table, prediction, loss)
+    queue = review_queue(batch.with_values(matrix).table, prediction, loss=loss)
     return queue, ~np.isin(queue.row * m + queue.label, rows * m + columns)
