@@ -30,10 +30,10 @@ new MutationObserver(() => {
 
 # Prepares the Hamming loss at prices it has not seen.
 PRICE = """
-async (missed) => {
+async (falseNegative) => {
   const dataset = await Abstain.open(document);
   const start = performance.now();
-  await dataset.problem("hamming", {falseNegative: missed, falsePositive: 1});
+  await dataset.problem("hamming", {falseNegative, falsePositive: 1});
   return performance.now() - start;
 }
 """
@@ -124,14 +124,14 @@ def _slide(page: Any, loss: str, penalty: str) -> Iterator[Row]:
 
 
 def _price(page: Any) -> Iterator[Row]:
-    prepared = [page.evaluate(PRICE, missed) for missed in np.arange(2.0, 12.0)]
+    prepared = [page.evaluate(PRICE, cost) for cost in np.arange(2.0, 12.0)]
     median, worst = statistics.median(prepared), max(prepared)
     found = f"{median:.0f} ms, at worst {worst:.0f} ms"
     yield Row("Prepare the Hamming loss at other prices", found, "median ≤ 300 ms", median <= 300)
     page.select_option("#loss", "hamming")
     page.wait_for_timeout(500)
     page.wait_for_selector("html[data-curves]:not([data-busy])", state="attached", timeout=120_000)
-    shown = [page.evaluate(MOVE, ["price-missed", missed]) for missed in np.arange(12.0, 22.0)]
+    shown = [page.evaluate(MOVE, ["price-false-negative", cost]) for cost in np.arange(12.0, 22.0)]
     yield Row("Type another price: all shown", f"{statistics.median(shown):.0f} ms, at worst {max(shown):.0f} ms")
     page.select_option("#loss", LOSSES[-1])
     page.wait_for_timeout(500)

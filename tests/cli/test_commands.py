@@ -222,9 +222,10 @@ def test_nothing_slow_is_imported_before_signals_are_handled():
 PROGRAM = """
 import ctypes, os, signal
 import click
-from abstain._cli.output import Commands, Progress
+from abstain._cli.commands import CommandGroup
+from abstain._cli.progress import Progress
 
-@click.group(cls=Commands)
+@click.group(cls=CommandGroup)
 def main(): pass
 
 @main.command()

@@ -135,7 +135,7 @@ def test_labels_ids_and_a_queue():
     queue = pd.read_csv("r.csv")
     assert list(queue) == ["id", "label", "probability", "saves"]
     assert queue["saves"].is_monotonic_decreasing
-    assert len(queue) == found["left_open"] == expected.n_abstained.sum()
+    assert len(queue) == found["abstained"] == expected.n_abstained.sum()
     assert set(queue["label"]) == {"sun", "sky"}
     assert (found["rows"], found["labels"], found["output"], found["queue"]) == (50, 2, "q.csv", "r.csv")
     assert found["answered_1"] == (expected.labels == 1).sum()

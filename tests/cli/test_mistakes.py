@@ -254,7 +254,7 @@ def test_long_answers_of_more_columns_are_scored_beside_a_wide_truth(tickets):
         review.ticket.unique()
     ].reset_index().to_csv("truth.csv", index=False)
     found = json.loads(run("evaluate", "review.csv", "truth.csv", *options, "--json").output)
-    assert (found["rows"], found["wrong"], found["left_open"]) == (20, 0, 0)
+    assert (found["rows"], found["wrong"], found["abstained"]) == (20, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,11 @@ import pytest
 from tests.support.browser import Watched, browser, open_page  # noqa: F401
 
 import abstain
+from abstain._core.kernels.choice import SLACK, TIE
+from abstain._core.losses import LOSSES
 from abstain._report import Report, report
+from abstain._report.loss_facts import SMALLEST_COST
+from abstain._utils.numbers import LARGEST_PRICE
 from abstain.metrics import (
     abstention_rate,
     answered_error_rate,
@@ -95,7 +99,7 @@ def wait_for(page: Any, expression: str) -> None:
 
 def settle(page: Any) -> None:
     """Wait until what was asked for is on the screen."""
-    wait_for(page, "!document.documentElement.dataset.busy && InSight.isDone()")
+    wait_for(page, "!document.documentElement.dataset.busy && LazyDrawing.isDone()")
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +194,7 @@ def test_figures_are_the_librarys(loss: str, penalty: str, shared: Any) -> None:
         expected_generalized_loss(p, chosen, loss=loss, penalty=0.0), rel=6e-3
     )
     assert figure(page, "realised") == pytest.approx(generalized_loss(truth, chosen, loss=loss, penalty=0.0), rel=6e-3)
-    assert figure(page, "left") == wrong
+    assert figure(page, "errors") == wrong
     assert value(page, "error-field") == pytest.approx(100 * answered_error_rate(truth, chosen), rel=1e-3)
     assert figure(page, "caught") == pytest.approx(100 * error_capture_rate(truth, chosen, full), abs=0.051)
     details = page.text_content("#details")
@@ -242,7 +246,7 @@ def test_code_gives_the_same_decisions(shared: Any, capsys: pytest.CaptureFixtur
         ("plain", "loss=f1&penalty=concave&share=0.2"),
         ("plain", "loss=rank&cost=0.3"),
         ("priced", "share=0.1"),
-        ("priced", "cost=0.4&missed=0.3"),
+        ("priced", "cost=0.4&falseNegative=0.3"),
     ):
         page = shared(kind, fragment)
         code = page.text_content("#code")
@@ -315,7 +319,7 @@ def test_without_truth_errors_are_expected_ones(shared: Any) -> None:
     set_field(page, "cost-field", 0.2)
     chosen = abstain.decide(p, "hamming", 0.2)
     expected = N * float(expected_generalized_loss(p, chosen, loss="hamming", penalty=0.0))
-    assert figure(page, "left") == round(expected)
+    assert figure(page, "errors") == round(expected)
     assert value(page, "error-field") == pytest.approx(100 * expected / (~chosen.abstained).sum(), rel=1e-3)
     assert page.locator("[data-figure=realised], [data-figure=caught]").count() == 0
     assert "expected to be wrong" in page.text_content("#details")
@@ -330,7 +334,7 @@ def test_rankings(shared: Any) -> None:
     page.select_option("#loss", "rank")
     settle(page)
     assert figure(page, "share") <= 20  # the effort stays, whatever the loss
-    assert page.locator("#error-knob").is_hidden()
+    assert page.locator("#error-target").is_hidden()
     assert page.locator("#prices").is_hidden()
     set_field(page, "cost-field", 0.3)
     chosen = abstain.decide(p, "rank", 0.3)
@@ -395,13 +399,13 @@ def test_filters_of_the_browser(shared: Any) -> None:
     wrong = (chosen.labels != truth) & ~chosen.abstained
     assert total(page) == N
     assert page.locator(".instance").count() == 20
-    for show, rows in (("asked", chosen.abstained), ("wrong", wrong), ("answered", ~chosen.abstained)):
+    for show, rows in (("abstained", chosen.abstained), ("wrong", wrong), ("answered", ~chosen.abstained)):
         page.select_option("#filter-show", show)
         settle(page)
         assert total(page) == (rows.all(axis=1) if show == "answered" else rows.any(axis=1)).sum(), show
     page.select_option("#filter-label", "3")
     for show, rows in (
-        ("asked", chosen.abstained),
+        ("abstained", chosen.abstained),
         ("yes", chosen.labels == 1),
         ("no", chosen.labels == 0),
         ("wrong", wrong),
@@ -499,9 +503,9 @@ def test_address_restores_the_setting(shared: Any, reports: Any, open_page: Open
     set_field(page, "share-field", 12.5)
     page.click("#label-rows .name >> nth=2")
     settle(page)
-    page.select_option("#filter-show", "asked")
+    page.select_option("#filter-show", "abstained")
     settle(page)
-    wait_for(page, "location.hash.includes('show=asked')")
+    wait_for(page, "location.hash.includes('show=abstained')")
     shown = [page.text_content(part) for part in PARTS]
     again = ready(open_page(reports("plain"), fragment=page.url.partition("#")[2]), curves=True)
     assert [again.text_content(part) for part in PARTS] == shown
@@ -519,21 +523,22 @@ def test_prices_make_the_bill(shared: Any) -> None:
     p, truth = example()
     page = shared("priced", "cost=0.2")
 
-    def decided(penalty: Any, missed: float, wrong: float) -> Any:
-        return abstain.decide(p, abstain.Hamming(missed, wrong), penalty)
+    def decided(penalty: Any, false_negative: float, false_positive: float) -> Any:
+        return abstain.decide(p, abstain.Hamming(false_negative, false_positive), penalty)
 
-    def bill(prediction: Any, review: float, missed: float, wrong: float) -> float:
+    def bill(prediction: Any, review: float, false_negative: float, false_positive: float) -> float:
         labels = prediction.labels
-        errors = missed * ((labels == 0) & (truth == 1)).sum() + wrong * ((labels == 1) & (truth == 0)).sum()
+        false_negatives, false_positives = ((labels == 0) & (truth == 1)).sum(), ((labels == 1) & (truth == 0)).sum()
+        errors = false_negative * false_negatives + false_positive * false_positives
         return float(review * (labels == -1).sum() + errors)
 
     assert figure(page, "bill") == pytest.approx(bill(decided(0.2, 12, 1), 0.4, 12, 1), rel=6e-3)
-    assert "where a missed label costs 12 and a wrong one 1" in page.text_content("#cost-hint")
+    assert "where a false negative costs 12 and a false positive 1" in page.text_content("#cost-hint")
     set_field(page, "price-review", 2)
-    set_field(page, "price-missed", 3)
-    set_field(page, "price-wrong", 5)
-    assert "where a missed label costs 3 and a wrong one 5" in page.text_content("#cost-hint")
-    chosen, full = decided(0.2, 3, 5), decided(None, 3, 5)
+    set_field(page, "price-false-negative", 3)
+    set_field(page, "price-false-positive", 5)
+    assert "where a false negative costs 3 and a false positive 5" in page.text_content("#cost-hint")
+    chosen, full = decided(0.2, 3, 5), decided("none", 3, 5)
     assert figure(page, "share") == pytest.approx(100 * abstention_rate(chosen), abs=0.051)
     assert figure(page, "realised") == pytest.approx(
         generalized_loss(truth, chosen, loss=abstain.Hamming(3, 5), penalty=0.0), rel=6e-3
@@ -552,7 +557,7 @@ def test_prices_make_the_bill(shared: Any) -> None:
     page.fill("#cost-slider", str(largest))
     settle(page)
     assert figure(page, "share") == 0  # the slider ends where all is answered at these prices
-    wait_for(page, "location.hash.includes('missed=3') && location.hash.includes('wrong=5')")
+    wait_for(page, "location.hash.includes('falseNegative=3') && location.hash.includes('falsePositive=5')")
 
 
 def remarks(page: Any) -> list[str]:
@@ -562,10 +567,10 @@ def remarks(page: Any) -> list[str]:
 
 def test_the_address_keeps_prices_only_if_they_are_not_the_reports(shared: Any, reports: Any, open_page: Open) -> None:
     page = shared("priced", "cost=0.25")
-    set_field(page, "price-missed", 12)
-    set_field(page, "price-wrong", 2.5)
-    wait_for(page, "location.hash.includes('wrong=2.5')")
-    assert "missed" not in page.url
+    set_field(page, "price-false-negative", 12)
+    set_field(page, "price-false-positive", 2.5)
+    wait_for(page, "location.hash.includes('falsePositive=2.5')")
+    assert "falseNegative" not in page.url
     page.fill("#price-review", "")
     wait_for(page, "location.hash.includes('review=&') || location.hash.endsWith('review=')")
     shown = [page.text_content(part) for part in PARTS]
@@ -573,11 +578,11 @@ def test_the_address_keeps_prices_only_if_they_are_not_the_reports(shared: Any, 
     assert [again.text_content(part) for part in PARTS] == shown
 
 
-@pytest.mark.parametrize("prices", ["missed=0&wrong=1", "missed=1&wrong=0", "missed=0&wrong=0"])
-def test_errors_may_cost_nothing(prices: str, shared: Any) -> None:
-    page = shared("priced", f"share=0.1&{prices}")
+@pytest.mark.parametrize(("false_negative", "false_positive"), [(0, 1), (1, 0), (0, 0)])
+def test_errors_may_cost_nothing(false_negative: int, false_positive: int, shared: Any) -> None:
+    page = shared("priced", f"share=0.1&falseNegative={false_negative}&falsePositive={false_positive}")
     assert "Nobody reviews anything" in page.text_content("#headline")
-    page.click("#cheapest")
+    page.click("#lowest-bill")
     settle(page)
     assert figure(page, "expected") == 0
     assert "NaN" not in page.inner_text("body")
@@ -586,11 +591,11 @@ def test_errors_may_cost_nothing(prices: str, shared: Any) -> None:
 def test_the_cheapest_setting_of_the_hamming_loss_is_the_price_of_a_review(shared: Any) -> None:
     p, _ = example()
     page = shared("priced", "cost=1.5&penalty=concave")
-    note = page.text_content("#cheapest-note")
-    page.click("#cheapest")
+    note = page.text_content("#lowest-bill-note")
+    page.click("#lowest-bill")
     settle(page)
     assert (page.input_value("#penalty"), value(page, "cost-field")) == ("linear", 0.4)
-    assert page.text_content("#cheapest-note").startswith("This is the cheapest setting")
+    assert page.text_content("#lowest-bill-note").startswith("This is the cheapest setting")
     chosen = abstain.decide(p, abstain.Hamming(12, 1), 0.4)
     assert figure(page, "share") == pytest.approx(100 * abstention_rate(chosen), abs=0.051)
     expected = 0.4 * chosen.n_abstained.sum() + N * expected_generalized_loss(
@@ -606,7 +611,7 @@ def test_a_setting_that_happens_to_cost_less_is_not_denied(shared: Any) -> None:
     best = figure(page, "bill")
     for k in range(1, 60, 5):
         set_field(page, "cost-field", 0.2 + 0.01 * k)
-        here, note = figure(page, "bill"), page.text_content("#cheapest-note")
+        here, note = figure(page, "bill"), page.text_content("#lowest-bill-note")
         assert ("the current one comes to" in note) == (here < best) or here == best
         assert number(remarks(page)[0]) >= number(note.partition("less than its")[2])
 
@@ -617,38 +622,38 @@ def test_the_cheapest_setting_of_other_losses_is_looked_for(shared: Any) -> None
     assert "do not depend on the prices" in page.text_content("[data-figure=bill] .quiet")
     for fragment in ("cost=0.3", "cost=0.02", "share=0.3", "error=0.05"):
         page = shared("priced", f"loss=f1&{fragment}")
-        wait_for(page, "!document.querySelector('#cheapest').disabled")
+        wait_for(page, "!document.querySelector('#lowest-bill').disabled")
         before = figure(page, "bill")
-        note = page.text_content("#cheapest-note")
-        page.click("#cheapest")
+        note = page.text_content("#lowest-bill-note")
+        page.click("#lowest-bill")
         settle(page)
         assert figure(page, "bill") <= before
         assert "on these 240 instances; expect a little more on new ones" in note.replace("\xa0", " ")
         assert number(re.split("least found|than this one", note)[1]) == figure(page, "bill")
-        assert "No setting of this penalty" in page.text_content("#cheapest-note")
+        assert "No setting of this penalty" in page.text_content("#lowest-bill-note")
     decided = page.text_content("#code")
-    set_field(page, "price-missed", 2)
+    set_field(page, "price-false-negative", 2)
     assert page.text_content("#code") == decided
 
 
 def test_what_the_reader_finds_cheaper_is_the_cheapest(shared: Any) -> None:
     page = shared("priced", "loss=f1&penalty=concave&cost=0.3")
-    wait_for(page, "!document.querySelector('#cheapest').disabled")
-    looked_for = number(page.text_content("#cheapest-note").partition("least found")[2])
+    wait_for(page, "!document.querySelector('#lowest-bill').disabled")
+    looked_for = number(page.text_content("#lowest-bill-note").partition("least found")[2])
     cost, bill = page.evaluate(
         """async () => {
             const problem = await (await Abstain.open(document)).problem("f1");
-            const prices = {review: 0.4, missed: 12, wrong: 1};
+            const prices = {review: 0.4, falseNegative: 12, falsePositive: 1};
             const bills = Array.from({length: 3000}, (_, k) => [k / 20000,
-                Figures.billOf(prices, problem.point("concave", k / 20000)).realized]);
+                Bill.of(prices, problem.point("concave", k / 20000)).realized]);
             return bills.reduce((best, other) => (other[1] < best[1] ? other : best));
         }"""
     )
     assert bill < looked_for  # the search is no proof
     set_field(page, "cost-field", cost)
-    assert "No setting of this penalty" in page.text_content("#cheapest-note")
+    assert "No setting of this penalty" in page.text_content("#lowest-bill-note")
     set_field(page, "cost-field", 0.3)
-    page.click("#cheapest")
+    page.click("#lowest-bill")
     settle(page)
     assert figure(page, "bill") == pytest.approx(bill, rel=6e-3)
     assert value(page, "cost-field") == pytest.approx(cost)
@@ -662,7 +667,7 @@ def test_without_a_price_of_a_review_there_is_no_bill(loss: str, shared: Any) ->
         assert page.text_content("[data-figure=bill] .value") == "–"
         assert page.text_content("[data-figure=bill] .quiet") == "say what a review costs"
         assert "prices" not in page.text_content("#summary")
-        assert page.locator("#cheapest").is_disabled()
+        assert page.locator("#lowest-bill").is_disabled()
     set_field(page, "price-review", 0.2)
     assert figure(page, "bill") > 0
     assert "At these prices" in page.text_content("#summary")
@@ -677,7 +682,7 @@ def test_without_a_price_of_a_review_there_is_no_bill(loss: str, shared: Any) ->
         ("share-field", "150", "Share reviewed: expected a number from 0 to 100"),
         ("error-field", "-3", "Errors in answers: expected a number from 0 to 100"),
         ("cost-field", "-0.5", "Cost of asking: expected a number from 0 to"),
-        ("price-missed", "1e300", "A missed label: expected a number from 0 to"),
+        ("price-false-negative", "1e300", "A false negative: expected a number from 0 to"),
         ("price-review", "-1", "One review: expected a number from 0 to"),
     ],
 )
@@ -706,14 +711,14 @@ def test_entries_that_are_refused_say_why(field: str, entry: str, message: str, 
 def test_what_is_no_number_is_replaced_and_said(shared: Any) -> None:
     page = shared("priced", "cost=0.25")
     for keys in ("-", "Backspace"):
-        page.focus("#price-missed")
+        page.focus("#price-false-negative")
         page.keyboard.press("Control+A")
         page.keyboard.press(keys)
         assert page.text_content("#price-mistake") == ""  # it may become a number
         page.keyboard.press("Enter")
         settle(page)
         assert "it stays as it was" in page.text_content("#price-mistake")
-        assert value(page, "price-missed") == 12
+        assert value(page, "price-false-negative") == 12
 
 
 def test_an_error_out_of_reach_says_what_is_reached(shared: Any) -> None:
@@ -827,7 +832,7 @@ def test_a_sample_is_called_one(shared: Any) -> None:
 )
 def test_a_comma_is_a_decimal_point(entry: str, cost: float, shared: Any) -> None:
     page = shared("priced", "cost=0.25")
-    for field in ("cost-field", "price-missed"):
+    for field in ("cost-field", "price-false-negative"):
         page.focus(f"#{field}")
         page.keyboard.press("Control+A")
         page.keyboard.type(entry)
@@ -894,6 +899,89 @@ def test_charts_are_printed_in_light_colours(browser: Any, reports: Any) -> None
     page.close()
 
 
+class Mine(abstain.DecomposableLoss):
+    """A loss of a user's own, which the page cannot know."""
+
+    name = "mine"
+    title = "My <own> loss"
+
+    def error_costs(self, n_labels: int) -> Any:
+        return 3.0, 0.5
+
+
+class OddlyNamed(Mine):
+    """Registered under a name that would end an attribute of HTML, if it were not escaped."""
+
+    title = "Odd"
+
+
+ODD_NAME = 'odd" onclick="'
+
+
+@pytest.fixture
+def own_losses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LOSSES, "mine", Mine)
+    monkeypatch.setitem(LOSSES, ODD_NAME, OddlyNamed)
+
+
+@pytest.mark.usefixtures("own_losses")
+def test_a_loss_that_the_page_does_not_know_cannot_be_chosen(open_page: Open, tmp_path: Path) -> None:
+    p, truth = example()
+    path = tmp_path / "report.html"
+    report(named(p), truth, path=path, losses=["mine", "hamming", ODD_NAME, "f1"])
+    watched = open_page(path, fragment="loss=mine&cost=0.2")
+    page = ready(watched, curves=True)
+    assert page.input_value("#loss") == "hamming"
+    options = page.evaluate("[...document.querySelectorAll('#loss option')].map((o) => [o.textContent, o.disabled])")
+    assert options == [
+        ["My <own> loss (not in the page)", True],
+        ["Hamming", False],
+        ["Odd (not in the page)", True],
+        ["F1", False],
+    ]
+    assert figure(page, "share") == pytest.approx(100 * abstention_rate(abstain.decide(p, "hamming", 0.2)), abs=0.051)
+    page.select_option("#loss", "f1")
+    settle(page)
+    assert 'loss = "f1"' in page.text_content("#code")
+    refused = page.evaluate("Abstain.open(document).then((d) => d.problem('mine')).catch((error) => error.message)")
+    assert refused == '"mine" is not in this page'
+    watched.require_quiet()
+
+
+@pytest.mark.usefixtures("own_losses")
+def test_a_page_without_a_loss_it_knows_says_so(open_page: Open, tmp_path: Path) -> None:
+    p, truth = example()
+    path = tmp_path / "report.html"
+    report(named(p), truth, path=path, losses=["mine"])
+    watched = open_page(path)
+    page = ready(watched)
+    assert page.text_content("#headline") == "There is nothing to decide here: My <own> loss – not in the page."
+    assert "hamming, subset, f1, jaccard, rank" in page.text_content("#details")
+    assert page.locator("#settings").is_hidden()
+    assert page.locator("#results").is_hidden()
+    page.click("#theme")
+    watched.require_quiet()
+
+
+def test_words_and_constants_come_from_the_library(shared: Any) -> None:
+    page = shared("plain")
+    losses = page.evaluate("Abstain.open(document).then(({losses}) => losses)")
+    for facts in losses:
+        loss = LOSSES[facts["name"]]()
+        assert (facts["title"], facts["tieScale"]) == (loss.title, loss.tie_scale)
+        assert facts["isInPage"]
+        page.select_option("#loss", facts["name"])
+        settle(page)
+        assert page.text_content("#meaning").startswith(loss.description)
+        assert page.text_content("#cost-hint") == f"for one label, where {loss.unit_description}"
+    constants = page.evaluate("Abstain.open(document).then(({constants}) => constants)")
+    assert constants == {"tie": TIE, "slack": SLACK, "largestPrice": LARGEST_PRICE, "smallestCost": SMALLEST_COST}
+
+
+def test_every_loss_of_the_library_is_in_the_page(shared: Any) -> None:
+    assert set(shared("plain").evaluate("[...Abstain.engines.keys()]")) == set(LOSSES)
+
+
 LONG_NAMES = ["CCAT.C31.C3110", "performing_arts/theatre_and_dance", "a-b-c", "Donaudampfschifffahrtsgesellschaft" * 3]
 
 
@@ -945,7 +1033,7 @@ def test_commands_give_the_same_decisions(shared: Any, tmp_path: Path, monkeypat
         assert figure(page, "share") == pytest.approx(100 * decided["abstention_rate"], abs=0.051)
         assert figure(page, "expected") == pytest.approx(scored["expected_loss"], rel=6e-3)
         assert figure(page, "realised") == pytest.approx(scored["generalized_loss"], rel=6e-3)
-        assert len((tmp_path / "review.csv").read_text().splitlines()) == 1 + decided["left_open"]
+        assert len((tmp_path / "review.csv").read_text().splitlines()) == 1 + decided["abstained"]
     assert "evaluate" not in shared("blind").text_content("#command")
 
 
@@ -958,12 +1046,12 @@ def test_code_is_not_cut_off(width: int, reports: Any, open_page: Open) -> None:
 
 def test_the_settings_can_be_read_to_their_end(reports: Any, open_page: Open) -> None:
     page = ready(open_page(reports("priced"), viewport={"width": 1400, "height": 700}), curves=True)
-    page.click("#cheapest")
+    page.click("#lowest-bill")
     settle(page)
-    assert page.text_content("#cheapest-note").startswith("This is the cheapest setting")
+    assert page.text_content("#lowest-bill-note").startswith("This is the cheapest setting")
     page.evaluate("scrollTo(0, 1200)")
     wait_for(page, "scrollY === 1200")
-    box = page.locator("#cheapest-note").bounding_box()
+    box = page.locator("#lowest-bill-note").bounding_box()
     assert 0 < box["y"] < box["y"] + box["height"] <= 700
     assert page.evaluate("settings.scrollHeight === settings.clientHeight")  # nothing in it is cut off
 

@@ -21,9 +21,18 @@ from abstain._cli import main
 from abstain._core.losses import LOSSES
 from abstain._core.tables import Table
 from abstain._report import report
+from abstain._report.loss_facts import largest_cost
 from abstain._report.page import ENGINE, fill
-from abstain._report.payload import Prices, gather, largest_cost, sample_rows
-from abstain._utils.errors import InvalidDataset, InvalidLabels, InvalidLoss, InvalidPenalty, InvalidProbabilities
+from abstain._report.payload import build_payload, sample_rows
+from abstain._report.prices import Prices
+from abstain._utils.errors import (
+    InvalidDataset,
+    InvalidLabels,
+    InvalidLoss,
+    InvalidParameter,
+    InvalidProbabilities,
+    MissingFile,
+)
 from abstain.calibration import calibration_error
 
 ALL = tuple(LOSSES)
@@ -123,7 +132,7 @@ def test_prices_are_the_costs_of_the_hamming_loss(opened, prices):
         _require_totals(setting, decided, complete, p, y, loss)
     largest = page.evaluate(LARGEST, given)
     assert largest == largest_cost(abstain.risk_profile(p, loss=loss).values)
-    facts = gather(p, losses=["hamming"], prices=Prices(None, *prices)).facts
+    facts = build_payload(p, losses=["hamming"], prices=Prices(None, *prices)).facts
     assert largest == facts["losses"][0]["largestCost"]
 
 
@@ -152,26 +161,26 @@ def _require_totals(setting, decided, complete, p, y, loss):
     assert setting["realizedLoss"] == pytest.approx(
         metrics.generalized_loss(y, decided, loss=loss, penalty=0.0), abs=1e-12
     )
-    left_open = decided.codes == -1
-    assert setting["perLabel"]["abstained"] == left_open.sum(axis=0).tolist()
-    assert setting["perLabel"]["answered"] == (~left_open).sum(axis=0).tolist()
+    abstained = decided.codes == -1
+    assert setting["perLabel"]["abstained"] == abstained.sum(axis=0).tolist()
+    assert setting["perLabel"]["answered"] == (~abstained).sum(axis=0).tolist()
     if loss == "rank":
-        names = "wrong", "missed", "falseAlarms", "caught", "wrongWithout", "expectedWrong", "expectedMissed"
+        names = "wrong", "falseNegatives", "falsePositives", "caught", "wrongWithoutReview", "expectedWrong"
         assert {setting[name] for name in names} == {None}
         assert setting["perLabel"]["wrong"] is None
         return
-    missed, extra = (decided.codes == 0) & (y == 1), (decided.codes == 1) & (y == 0)
-    assert (setting["missed"], setting["falseAlarms"]) == (missed.sum(), extra.sum())
-    assert setting["wrong"] == setting["missed"] + setting["falseAlarms"]
-    assert setting["perLabel"]["wrong"] == (missed | extra).sum(axis=0).tolist()
+    false_negative, false_positive = (decided.codes == 0) & (y == 1), (decided.codes == 1) & (y == 0)
+    assert (setting["falseNegatives"], setting["falsePositives"]) == (false_negative.sum(), false_positive.sum())
+    assert setting["wrong"] == setting["falseNegatives"] + setting["falsePositives"]
+    assert setting["perLabel"]["wrong"] == (false_negative | false_positive).sum(axis=0).tolist()
     if setting["answered"]:
         assert setting["wrong"] / setting["answered"] == metrics.answered_error_rate(y, decided)
-    assert setting["expectedMissed"] == pytest.approx(p[decided.codes == 0].sum(), abs=1e-9)
-    assert setting["expectedFalseAlarms"] == pytest.approx((1 - p[decided.codes == 1]).sum(), abs=1e-9)
-    assert setting["expectedWrong"] == setting["expectedMissed"] + setting["expectedFalseAlarms"]
-    assert setting["wrongWithout"] == (complete.codes != y).sum()
-    if setting["wrongWithout"]:
-        share = setting["caught"] / setting["wrongWithout"]
+    assert setting["expectedFalseNegatives"] == pytest.approx(p[decided.codes == 0].sum(), abs=1e-9)
+    assert setting["expectedFalsePositives"] == pytest.approx((1 - p[decided.codes == 1]).sum(), abs=1e-9)
+    assert setting["expectedWrong"] == setting["expectedFalseNegatives"] + setting["expectedFalsePositives"]
+    assert setting["wrongWithoutReview"] == (complete.codes != y).sum()
+    if setting["wrongWithoutReview"]:
+        share = setting["caught"] / setting["wrongWithoutReview"]
         assert share == metrics.error_capture_rate(y, decided, complete)
 
 
@@ -194,11 +203,11 @@ def test_without_the_truth_errors_are_expected_not_seen(problems):
     p, page, _ = problems
     setting = page.evaluate(SETTINGS, ["f1", [["linear", 0.05]]])[0]
     decided = abstain.decide(p, "f1", 0.05)
-    names = "wrong", "missed", "falseAlarms", "caught", "wrongWithout", "realizedLoss"
+    names = "wrong", "falseNegatives", "falsePositives", "caught", "wrongWithoutReview", "realizedLoss"
     assert {setting[name] for name in names} == {None}
     assert setting["perLabel"]["wrong"] is None
-    assert setting["expectedMissed"] == pytest.approx(p[decided.codes == 0].sum())
-    assert setting["expectedFalseAlarms"] == pytest.approx((1 - p[decided.codes == 1]).sum())
+    assert setting["expectedFalseNegatives"] == pytest.approx(p[decided.codes == 0].sum())
+    assert setting["expectedFalsePositives"] == pytest.approx((1 - p[decided.codes == 1]).sum())
     facts = page.evaluate("Abstain.open(document).then(({hasTruth, reliability}) => [hasTruth, reliability])")
     assert facts == [False, None]
 
@@ -267,7 +276,7 @@ def test_at_the_price_of_a_review_the_expected_bill_is_least(problems):
         """async () => {
             const dataset = await Abstain.open(document);
             const problem = await dataset.problem("hamming", {falseNegative: 12, falsePositive: 1});
-            const bill = (of) => 0.4 * of.reviewed + 12 * of.expectedMissed + of.expectedFalseAlarms;
+            const bill = (of) => 0.4 * of.reviewed + 12 * of.expectedFalseNegatives + of.expectedFalsePositives;
             const curves = await Promise.all(["linear", "concave"].map((penalty) => problem.curve(penalty)));
             return [bill(problem.point("linear", 0.4)), ...curves.flat().map(bill)];
         }"""
@@ -292,15 +301,15 @@ def test_curves_that_nobody_wants_any_more_end(problems):
     assert curves == [None, 101]
 
 
-@pytest.mark.parametrize(("loss", "missed"), [("hamming", 1), ("hamming", 12), ("f1", 1)])
+@pytest.mark.parametrize(("loss", "false_negative"), [("hamming", 1), ("hamming", 12), ("f1", 1)])
 @pytest.mark.parametrize("which", [1, 2], ids=["expected", "seen"])
-def test_a_cost_for_an_error_rate(problems, loss, missed, which):
+def test_a_cost_for_an_error_rate(problems, loss, false_negative, which):
     page = problems[which]
     rates = [0.0, 0.01, 0.05, 0.1, 0.2, 1.0]
     found = page.evaluate(
-        """async ([loss, missed, rates]) => {
+        """async ([loss, falseNegative, rates]) => {
             const dataset = await Abstain.open(document);
-            const problem = await dataset.problem(loss, {falseNegative: missed, falsePositive: 1});
+            const problem = await dataset.problem(loss, {falseNegative, falsePositive: 1});
             const rateAt = (cost) => {
                 const {wrong, expectedWrong, answered} = problem.setting("linear", cost);
                 return answered === 0 ? 0 : (wrong ?? expectedWrong) / answered;
@@ -314,7 +323,7 @@ def test_a_cost_for_an_error_rate(problems, loss, missed, which):
             const atCosts = curve.map(({cost}) => rateAt(cost));
             return {before: before.map(rateAt), after: costs.map(rateAt), costs, largestCost, beyond, atCosts};
         }""",
-        [loss, missed, rates],
+        [loss, false_negative, rates],
     )
     reachable = min(found["atCosts"])
     for k, rate in enumerate(rates):
@@ -356,7 +365,7 @@ def test_the_curve_is_made_of_settings(problems, loss, penalty):
         else:
             rate = setting["wrong"] / setting["answered"] if setting["answered"] else None
             assert point["errorRate"] == rate
-            assert point["caughtShare"] == setting["caught"] / setting["wrongWithout"]
+            assert point["caughtShare"] == setting["caught"] / setting["wrongWithoutReview"]
 
 
 # --- the data of the page are the data --------------------------------------------------------------------------------
@@ -540,11 +549,11 @@ def test_a_page_grows_with_what_it_holds():
     """Single precision takes half the room, few distinct values an eighth, and the truth a bit each."""
     p = np.random.default_rng(0).random((2000, 20))
     kinds = p, p.astype(np.float32), (p * 200).round() / 200
-    sizes = [sum(map(len, gather(values, losses=["hamming"]).texts.values())) / p.size for values in kinds]
+    sizes = [sum(map(len, build_payload(values, losses=["hamming"]).texts.values())) / p.size for values in kinds]
     assert 8 < sizes[0] < 10.7
     assert 3 < sizes[1] < 5.4
     assert sizes[2] < 1.5
-    assert sum(map(len, gather(p, p > 0.5, losses=["hamming"]).texts.values())) / p.size < sizes[0] + 0.2
+    assert sum(map(len, build_payload(p, p > 0.5, losses=["hamming"]).texts.values())) / p.size < sizes[0] + 0.2
 
 
 @pytest.mark.parametrize("p", [[[0.0, 1.0]], [[5e-324, 1.0]], [[1e-13, 0.0]]])
@@ -563,24 +572,24 @@ def test_the_largest_cost_is_round_but_not_too_small(value, cost):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"losses": ["f2"]}, InvalidLoss, "losses: 'f2' is none that a report knows"),
+        ({"losses": ["f2"]}, InvalidLoss, "'f2' is not the name of a loss; expected names among 'f1', 'hamming'"),
         ({"losses": []}, InvalidLoss, "there is none"),
-        ({"losses": [abstain.Hamming()]}, InvalidLoss, "is none that a report knows"),
+        ({"losses": [abstain.Hamming()]}, InvalidLoss, "is not the name of a loss"),
         ({"y_true": [[1, 0]]}, InvalidLabels, r"y_true has shape \(1, 2\); the probabilities have \(2, 2\)"),
         ({"y_true": [[1, 0], [2, 0]]}, InvalidLabels, "row 1, column 0 is 2"),
         ({"y_true": Table([[1, 0], [1, 0]], ["sea", "sky"])}, InvalidLabels, "the same labels in another order"),
         ({"y_true": Table([[1, 0], [1, 0]], index=["a", "c"])}, InvalidLabels, "row 1 is 'c', expected 'b'"),
-        ({"texts": ["one"]}, InvalidDataset, "texts has 1 texts for 2 rows"),
-        ({"texts": "ab"}, InvalidDataset, "expected one text for each of 2 rows"),
-        ({"images": np.zeros((3, 4, 4))}, InvalidDataset, "there are 3 for 2 rows"),
-        ({"images": np.zeros((2, 4, 4, 2))}, InvalidDataset, r"shape \(2, 4, 4, 2\)"),
-        ({"images": "folder"}, InvalidDataset, "a path for each row"),
-        ({"images": [None, "nowhere.png"]}, InvalidDataset, "row 1: nowhere.png cannot be read"),
-        ({"review": -1.0}, InvalidPenalty, "review is -1.0"),
-        ({"false_negative": float("nan")}, InvalidPenalty, "false_negative is nan"),
-        ({"false_positive": "1"}, InvalidPenalty, "false_positive is '1'"),
-        ({"false_positive": 1e13}, InvalidPenalty, "a price is a number from 0 to 1e"),
-        ({"max_entries": 0}, ValueError, "max_entries is 0"),
+        ({"texts": ["one"]}, InvalidParameter, "texts has 1 texts for 2 rows"),
+        ({"texts": "ab"}, InvalidParameter, "expected one text for each of 2 rows"),
+        ({"images": np.zeros((3, 4, 4))}, InvalidParameter, "there are 3 for 2 rows"),
+        ({"images": np.zeros((2, 4, 4, 2))}, InvalidParameter, r"shape \(2, 4, 4, 2\)"),
+        ({"images": "folder"}, InvalidParameter, "a path for each row"),
+        ({"images": [None, "nowhere.png"]}, MissingFile, "images: row 1: there is no file 'nowhere.png'"),
+        ({"review": -1.0}, InvalidParameter, "review is -1.0"),
+        ({"false_negative": float("nan")}, InvalidParameter, "false_negative is nan"),
+        ({"false_positive": "1"}, InvalidParameter, "false_positive is '1'"),
+        ({"false_positive": 1e13}, InvalidParameter, "a price is a number from 0 to 1e"),
+        ({"max_entries": 0}, InvalidParameter, "max_entries is 0"),
         ({"path": "nowhere/report.html"}, FileNotFoundError, "there is no folder 'nowhere'"),
     ],
 )
@@ -602,14 +611,13 @@ def test_pictures_of_files_are_shrunk(tmp_path):
 
     Image.new("RGB", (800, 400), "red").save(tmp_path / "large.png")
     Image.new("L", (8, 4)).save(tmp_path / "small.gif")
-    lines = (
-        gather([[0.1]] * 3, images=[tmp_path / "large.png", None, tmp_path / "small.gif"]).texts["images"].split("\n")
-    )
+    paths = [tmp_path / "large.png", None, tmp_path / "small.gif"]
+    lines = build_payload([[0.1]] * 3, images=paths).texts["images"].split("\n")
     assert [line.partition(";")[0] for line in lines] == ["image/jpeg", "", "image/png"]
     assert len(lines[0]) < 4000
     (tmp_path / "broken.png").write_bytes(b"no picture")
     with pytest.raises(InvalidDataset, match=r"row 0: .*broken.png cannot be read as a picture"):
-        gather([[0.1]], images=[tmp_path / "broken.png"])
+        build_payload([[0.1]], images=[tmp_path / "broken.png"])
 
 
 def test_without_plotly(monkeypatch):
@@ -666,7 +674,7 @@ def test_the_command_writes_a_page(files):
     Image.new("L", (8, 4)).save(files / "pictures" / "b.png")
     arguments = ["p.csv", "--truth", "y.csv", "-o", "report.html", "--losses", "f1,rank", "--losses", "subset"]
     arguments += ["--title", "Beaches", "--texts", "notes.csv", "--images", "pictures"]
-    arguments += ["--review", "0.4", "--missed", "12", "--wrong", "2"]
+    arguments += ["--review", "0.4", "--false-negative", "12", "--false-positive", "2"]
     result = CliRunner().invoke(main, ["report", *arguments])
     assert result.exit_code == 0, result.output
     page = (files / "report.html").read_text(encoding="utf-8")
@@ -787,7 +795,7 @@ def test_texts_of_a_parquet_column(files):
         (["above.csv"], "above.csv: line 2 (id 'a'), column 0 (label 'sky') is 1.97; a probability"),
         (["word.csv"], "word.csv: line 2 (id 'a'), column 1 (label 'sea') is 'maybe'; a probability"),
         (["empty.csv"], "empty.csv: there are no rows, so there is nothing to report"),
-        (["p.csv", "--losses", "hamming,f2"], "losses: 'f2' is none that a report knows"),
+        (["p.csv", "--losses", "hamming,f2"], "losses: 'f2' is not the name of a loss; expected names among 'f1'"),
         (["p.csv", "--texts", "other.csv"], "other.csv: has other rows: row 2 is 'd', expected 'c'"),
         (["p.csv", "--texts", "short.csv", "--text-column", "sky"], "short.csv: there are 2 texts for 3 rows"),
         (["p.csv", "--texts", "y.csv"], "y.csv: there is no column 'text'; there are 'id', 'sky', 'sea'"),
@@ -810,8 +818,8 @@ def test_mistakes_are_explained_in_a_line(files, arguments, message):
         (["p.csv", "-o", "report.docx"], "'report.docx' does not end in .html"),
         (["p.csv", "-o", "nowhere/report.html"], "there is no folder 'nowhere'"),
         (["p.csv", "--review", "-1"], "'--review': -1.0 is not in the range x>=0"),
-        (["p.csv", "--missed", "nan"], "'--missed': nan is not a price; expected a number from 0 to 1e+12"),
-        (["p.csv", "--wrong", "inf"], "'--wrong': inf is not a price"),
+        (["p.csv", "--false-negative", "nan"], "nan is not a price; expected a number from 0 to 1e+12"),
+        (["p.csv", "--false-positive", "inf"], "'--false-positive': inf is not a price"),
         (["p.csv", "--text-column", "plot"], "there is no file of texts to look it up in"),
     ],
 )

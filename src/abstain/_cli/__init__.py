@@ -1,23 +1,28 @@
-"""The command line: each command parses, makes a library call, and prints."""
+"""The command line: each command parses its options, makes a library call, and prints the result.
+
+It may import everything, heavy modules only inside a command so that ``--help`` comes at once; only `__main__` imports
+it. Start with `decide.py`, a typical command, then `options.py` (what commands share) and `output.py` (how they print).
+"""
 
 import click
 
 from abstain import __version__
 from abstain._cli.budget import budget
+from abstain._cli.commands import CommandGroup
 from abstain._cli.completion import completion
 from abstain._cli.datasets import datasets
 from abstain._cli.decide import decide
 from abstain._cli.demo import demo
 from abstain._cli.evaluate import evaluate
+from abstain._cli.exit_codes import EXIT_CODES_HELP
 from abstain._cli.experiment import experiment
-from abstain._cli.output import EXIT_CODES, Commands
 from abstain._cli.report import report
 
 
 @click.group(
-    cls=Commands,
+    cls=CommandGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=EXIT_CODES,
+    epilog=EXIT_CODES_HELP,
 )
 @click.version_option(__version__, package_name="abstain")
 def main() -> None:

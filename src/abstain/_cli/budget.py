@@ -1,4 +1,4 @@
-"""``abstain budget``."""
+"""``abstain budget``: spend a limited number of reviews over files."""
 
 from collections.abc import Sequence
 from math import inf
@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from abstain._cli import options
-from abstain._cli.decide import is_folder
-from abstain._cli.output import Voice, plural, voiced
+from abstain._cli.output import Output, with_output
 from abstain._core.losses import Loss
 from abstain._utils.errors import InvalidDataset
+from abstain._utils.wording import plural
 
 
 @click.command(short_help="Spend a budget of reviews where they save most.")
@@ -37,7 +37,7 @@ from abstain._utils.errors import InvalidDataset
 @options.output
 @options.queue
 @options.reading
-@voiced
+@with_output
 def budget(
     inputs: Sequence[str],
     rate: float | None,
@@ -46,10 +46,10 @@ def budget(
     per_label: float | Path | None,
     review: float | Path,
     loss: Loss,
-    output: str | None,
+    output_file: str | None,
     queue: str | None,
     reading: dict[str, Any],
-    voice: Voice,
+    output: Output,
 ) -> None:
     """Spend a budget of reviews where they save most, over all rows of any number of files.
 
@@ -69,18 +69,18 @@ def budget(
         raise click.UsageError("give --rate or --count, not both")
     if rate is None and count is None and per_instance is None and per_label is None and review == 0:
         raise click.UsageError("what limits the reviews? Give --rate, --count, --per-instance, --per-label or --review")
-    if queue and output is None:
+    if queue and output_file is None:
         raise click.BadParameter("a queue belongs to answers; say where to write these, too (-o)", param_hint="--queue")
-    if output is not None and is_folder(output):
+    if output_file is not None and options.is_folder(output_file):
         raise click.BadParameter("a budget is spent over all inputs, into one file", param_hint="--output")
-    if output == "-":
-        voice.step_aside()
-    options.require_unread([output, queue], per_label, review)
+    if output_file == "-":
+        output.use_stderr()
+    options.require_unread([output_file, queue], per_label, review)
     from abstain.streams import budget_files, open_sources
 
     sources = open_sources(inputs, **reading, passes=2)
     names, m = sources.label_names, sources.n_labels
-    with voice.progress("budget") as progress:
+    with output.progress("budget") as progress:
         found = budget_files(
             sources,
             loss,
@@ -89,7 +89,7 @@ def budget(
             per_instance=per_instance,
             per_label=options.by_label(per_label, names, m, absent=inf) if isinstance(per_label, Path) else per_label,
             review=options.by_label(review, names, m) if isinstance(review, Path) else review,
-            output=output,
+            output=output_file,
             queue=queue,
             progress=progress,
         )
@@ -99,19 +99,19 @@ def budget(
     besides = "" if by_label is None else ", and for each label besides what --json shows"
     if found.price.max_abstained is not None:
         besides += f", with at most {plural(found.price.max_abstained, 'review')} of a row"
-    if found.n_rows == 0 and output is None:
+    if found.n_rows == 0 and output_file is None:
         raise InvalidDataset(f"{', '.join(sources.files)}: there are no rows, and so no price of a review")
-    voice.say(f"{found.count}{allowed} reviews of {size}")
+    output.print_line(f"{found.count}{allowed} reviews of {size}")
     if found.n_rows:
-        voice.say(f"price of a review: {found.price.cost:.6g}{besides}")
+        output.print_line(f"price of a review: {found.price.cost:.6g}{besides}")
     total = f"{found.bill.total:.6g} = {found.bill.errors:.6g} for errors + {found.bill.reviews:.6g} for reviews"
-    voice.say(f"expected bill: {total if found.bill.reviews else f'{found.bill.errors:.6g} for errors'}")
+    output.print_line(f"expected bill: {total if found.bill.reviews else f'{found.bill.errors:.6g} for errors'}")
     if found.gap:
-        voice.say(f"at most {found.gap:.3g} from the optimum")
-    for what, file in (("answers", output), ("queue", queue)):
+        output.print_line(f"at most {found.gap:.3g} from the optimum")
+    for what, file in (("answers", output_file), ("queue", queue)):
         if file not in (None, "-"):
-            voice.say(f"{what}: {file}")
-    voice.tell(
+            output.print_line(f"{what}: {file}")
+    output.write_json(
         rows=found.n_rows,
         labels=m,
         budget=found.budget,
@@ -121,6 +121,6 @@ def budget(
         bill={"total": found.bill.total, "errors": found.bill.errors, "reviews": found.bill.reviews},
         gap=found.gap,
         loss=repr(loss),
-        output=output,
+        output=output_file,
         queue=queue,
     )

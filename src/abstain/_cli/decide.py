@@ -1,6 +1,5 @@
-"""``abstain decide``."""
+"""``abstain decide``: answer tables of probabilities in files."""
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from abstain._cli import options
-from abstain._cli.output import Voice, plural, voiced
+from abstain._cli.output import Output, with_output
 from abstain._core.losses import Loss
 from abstain._core.penalties import Penalty
 from abstain._utils.errors import InvalidProbabilities, NoProbabilities
+from abstain._utils.wording import plural
 
 if TYPE_CHECKING:
     from abstain.streams import Summary
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 @click.option(
     "--cluster", metavar="ADDRESS", help="Decide on the Dask cluster of this scheduler, e.g. tcp://host:8786."
 )
-@voiced
+@with_output
 def decide(
     inputs: Sequence[str],
-    output: str | None,
+    output_file: str | None,
     loss: Loss,
     penalty: Penalty | Path,
     queue: str | None,
@@ -50,7 +50,7 @@ def decide(
     on_error: Any,
     resume: bool,
     cluster: str | None,
-    voice: Voice,
+    output: Output,
 ) -> None:
     """Answer the labels worth answering, and leave the others open: optimally, for the loss and the penalty.
 
@@ -73,11 +73,10 @@ def decide(
       abstain decide scores/ -o partial/ --cluster tcp://scheduler:8786
       zcat p.csv.gz | abstain decide - --penalty none | head
     """
-    target = destination(output)
+    target = choose_target(output_file)
     if target == "-":
-        voice.step_aside()
-    to_folder = is_folder(target)
-    if (resume or cluster) and not to_folder:
+        output.use_stderr()
+    if (resume or cluster) and not options.is_folder(target):
         raise click.BadParameter(
             f"{'--resume' if resume else '--cluster'} needs a folder for a file of answers each; {target!r} is none "
             "(a new one ends in /)",
@@ -85,69 +84,23 @@ def decide(
         )
     if cluster and queue:
         raise click.BadParameter("a cluster writes no queue; decide without --cluster", param_hint="--queue")
-    options.require_unread([output, queue], penalty)
+    options.require_unread([output_file, queue], penalty)
     from abstain.streams import Job, decide_files, open_sources
 
     sources = open_sources(inputs, **reading)
-    price = options.penalty_of(penalty, sources.label_names, sources.n_labels)
+    resolved = options.penalty_of(penalty, sources.label_names, sources.n_labels)
     read_as = {name: value for name, value in reading.items() if name != "format"}
-    job = Job(loss, price, on_error=on_error, **read_as)
-    with _offering_a_way(on_error), voice.progress("decide") as progress:
+    job = Job(loss, resolved, on_error=on_error, **read_as)
+    with _hint_at_on_error(on_error), output.progress("decide") as progress:
         summary = decide_files(sources, target, job, queue=queue, resume=resume, progress=progress, cluster=cluster)
-    say_summary(voice, summary, target, queue, loss, penalty)
-
-
-@contextmanager
-def _offering_a_way(on_error: str) -> Iterator[None]:
-    """What is no probability need not be the end."""
-    try:
-        yield
-    except NoProbabilities:  # to go on without all of them is no way
-        raise
-    except InvalidProbabilities as reason:
-        hint = " (--on-error skip or abstain goes on without it)" if on_error == "fail" else ""
-        raise InvalidProbabilities(f"{reason}{hint}") from reason
-
-
-def destination(output: str | None) -> str:
-    """Where answers go: what is asked for, or standard output if somebody other than a person reads it."""
-    if output is not None:
-        return output
-    if sys.stdout.isatty():
-        raise click.UsageError("where to write the answers? Give -o FILE, or -o - to see them here")
-    return "-"
-
-
-def is_folder(output: str) -> bool:
-    """Whether an output is a folder, or will be one."""
-    return output != "-" and (output.endswith(("/", os.sep)) or Path(output).is_dir())
-
-
-def say_summary(
-    voice: Voice, summary: "Summary", target: str, queue: str | None, loss: Loss, penalty: Penalty | Path
-) -> None:
-    """What was decided."""
-    n, m = summary.n_rows, summary.n_labels
-    open_share = f"{summary.abstention_rate:.2%} left open" if n else "nothing to decide"
-    costs = options.in_words(loss, penalty)
-    mean = f", expected loss {summary.expected_loss / n:.4g} per row ({costs})" if n else ""
-    files = f" ({plural(summary.n_files, 'file')})" if summary.n_files > 1 else ""
-    where = "" if target == "-" else f": {target}"
-    voice.say(f"{plural(n, 'row')} × {plural(m, 'label')}{files}, {open_share}{mean}{where}")
-    if summary.n_kept:
-        voice.say(f"{plural(summary.n_kept, 'file')} {'was' if summary.n_kept == 1 else 'were'} there already")
-    if queue:
-        voice.say(f"{plural(summary.n_abstained, 'review')} in order of what they save: {queue}")
-    if summary.n_skipped:
-        voice.remark(f"{plural(summary.n_skipped, 'row')} left out: something in them is no probability")
-    if summary.n_repaired:
-        voice.remark(f"{plural(summary.n_repaired, 'label')} left open because what was there is no probability")
-    voice.tell(
+    _print_summary(output, summary, options.in_words(loss, penalty), target, queue)
+    n = summary.n_rows
+    output.write_json(
         rows=n,
-        labels=m,
+        labels=summary.n_labels,
         files=summary.n_files,
         files_kept=summary.n_kept,
-        left_open=summary.n_abstained,
+        abstained=summary.n_abstained,
         answered_1=None if loss.gives_rankings else summary.n_ones,
         abstention_rate=summary.abstention_rate if n else None,
         expected_loss=summary.expected_loss / n if n else None,
@@ -158,3 +111,42 @@ def say_summary(
         output=target,
         queue=queue,
     )
+
+
+@contextmanager
+def _hint_at_on_error(on_error: str) -> Iterator[None]:
+    """Add to the error about a bad value that --on-error can go on without it."""
+    try:
+        yield
+    except NoProbabilities:  # all values are bad: there is nothing to go on with
+        raise
+    except InvalidProbabilities as reason:
+        hint = " (--on-error skip or abstain goes on without it)" if on_error == "fail" else ""
+        raise InvalidProbabilities(f"{reason}{hint}") from reason
+
+
+def choose_target(output_file: str | None) -> str:
+    """Return where answers go: the file that was given, or standard output unless that is a terminal."""
+    if output_file is not None:
+        return output_file
+    if sys.stdout.isatty():
+        raise click.UsageError("where to write the answers? Give -o FILE, or -o - to see them here")
+    return "-"
+
+
+def _print_summary(output: Output, summary: "Summary", costs: str, target: str, queue: str | None) -> None:
+    """Print what was decided, in sentences."""
+    n, m = summary.n_rows, summary.n_labels
+    share = f"{summary.abstention_rate:.2%} left open" if n else "nothing to decide"
+    mean = f", expected loss {summary.expected_loss / n:.4g} per row ({costs})" if n else ""
+    files = f" ({plural(summary.n_files, 'file')})" if summary.n_files > 1 else ""
+    where = "" if target == "-" else f": {target}"
+    output.print_line(f"{plural(n, 'row')} × {plural(m, 'label')}{files}, {share}{mean}{where}")
+    if summary.n_kept:
+        output.print_line(f"{plural(summary.n_kept, 'file')} {'was' if summary.n_kept == 1 else 'were'} there already")
+    if queue:
+        output.print_line(f"{plural(summary.n_abstained, 'review')} in order of what they save: {queue}")
+    if summary.n_skipped:
+        output.note(f"{plural(summary.n_skipped, 'row')} left out: something in them is no probability")
+    if summary.n_repaired:
+        output.note(f"{plural(summary.n_repaired, 'label')} left open because what was there is no probability")

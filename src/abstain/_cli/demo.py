@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from abstain._cli.output import Voice, voiced
+from abstain._cli.output import Output, with_output
 from abstain._utils.atomic import require_writable
 
 
@@ -14,6 +14,7 @@ from abstain._utils.atomic import require_writable
 @click.option(
     "-o",
     "--output",
+    "figure_file",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     default=Path("abstain-demo.png"),
     show_default=True,
@@ -24,8 +25,8 @@ from abstain._utils.atomic import require_writable
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 2), default=0, show_default=True, help="Draws the pictures and the noise."
 )
-@voiced
-def demo(output: Path, train: int, test: int, seed: int, voice: Voice) -> None:
+@with_output
+def demo(figure_file: Path, train: int, test: int, seed: int, output: Output) -> None:
     """Learn which digits are in noisy pictures of two, and see what silence buys.
 
     Two of scikit-learn's handwritten digits stand side by side in each picture, overlapping a little and with noise.
@@ -41,40 +42,40 @@ def demo(output: Path, train: int, test: int, seed: int, voice: Voice) -> None:
     """
     from abstain._cli import demo_example as example
 
-    if output.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise click.BadParameter(f"{output.name!r} does not end in .png, .pdf or .svg", param_hint="--output")
-    page = output.with_suffix(".html")
-    for file in (output, page):
+    if figure_file.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise click.BadParameter(f"{figure_file.name!r} does not end in .png, .pdf or .svg", param_hint="--output")
+    report_file = figure_file.with_suffix(".html")
+    for file in (figure_file, report_file):
         require_writable(file)
-    voice.say(f"Learning from {train} pictures, looking at {test} others …\n")
+    output.print_line(f"Learning from {train} pictures, looking at {test} others …\n")
     result = example.run(train, test, seed)
     outcomes = [result.outcome(cost) for cost in example.COSTS]
-    voice.say("        average loss per picture            labels      wrong among     errors")
-    voice.say("   c    answer all   ask all   abstain      left open   the answered    caught")
+    output.print_line("        average loss per picture            labels      wrong among     errors")
+    output.print_line("   c    answer all   ask all   abstain      left open   the answered    caught")
     for o in outcomes:
-        voice.say(
+        output.print_line(
             f"{o.cost:5.2f}   {o.answer_all:9.3f}   {o.ask_all:8.3f}   {o.abstain:7.3f}   {o.left_open:12.1%}"
             f"   {o.wrong_answers:12.2%}   {o.errors_caught:7.1%}"
         )
-    voice.say(f"\nSome pictures at c = {example.SHOWN_COST:g}; what is neither yes nor open is answered no:\n")
-    voice.say(" picture   yes     ask a human   truth")
+    output.print_line(f"\nSome pictures at c = {example.SHOWN_COST:g}; what is neither yes nor open is answered no:\n")
+    output.print_line(" picture   yes     ask a human   truth")
     labels = result.decide(example.SHOWN_COST).labels
     for i in result.interesting(example.SHOWN_COST, 8):
         yes, ask, there = example.describe(labels[i], result.truth[i])
         mistakes = example.mistakes(labels[i], result.truth[i])
-        voice.say(f"{i:8}   {yes:5}   {ask:11}   {there}{f'   ({mistakes})' if mistakes else ''}")
-    voice.say()
-    drawn = _write(voice, "Figure", output, lambda path: example.draw(result, outcomes, path))
-    written = _write(voice, "Report", page, lambda path: example.write_report(result, path))
-    voice.tell(outcomes=[asdict(outcome) for outcome in outcomes], figure=drawn, report=written)
+        output.print_line(f"{i:8}   {yes:5}   {ask:11}   {there}{f'   ({mistakes})' if mistakes else ''}")
+    output.print_line()
+    figure = _write(output, "Figure", figure_file, lambda path: example.draw(result, outcomes, path))
+    report = _write(output, "Report", report_file, lambda path: example.write_report(result, path))
+    output.write_json(outcomes=[asdict(outcome) for outcome in outcomes], figure=figure, report=report)
 
 
-def _write(voice: Voice, what: str, path: Path, write: Callable[[Path], None]) -> str | None:
-    """What needs a package that is not there is left out."""
+def _write(output: Output, what: str, path: Path, write: Callable[[Path], None]) -> str | None:
+    """Write a file and print where it is; without the package that it needs, print that instead."""
     try:
         write(path)
     except ImportError as reason:
-        voice.say(f"No {what.lower()}: {reason}")
+        output.print_line(f"No {what.lower()}: {reason}")
         return None
-    voice.say(f"{what}: {path.resolve()}")
+    output.print_line(f"{what}: {path.resolve()}")
     return str(path.resolve())

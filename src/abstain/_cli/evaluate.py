@@ -1,4 +1,4 @@
-"""``abstain evaluate``."""
+"""``abstain evaluate``: score partial predictions in files."""
 
 from pathlib import Path
 from typing import Any
@@ -6,10 +6,11 @@ from typing import Any
 import click
 
 from abstain._cli import options
-from abstain._cli.output import Voice, plural, voiced
+from abstain._cli.output import Output, with_output
 from abstain._core.losses import Loss
 from abstain._core.penalties import Penalty
 from abstain._utils.errors import InvalidDataset
+from abstain._utils.wording import plural
 
 
 @click.command(short_help="Score partial predictions against the truth.")
@@ -21,7 +22,7 @@ from abstain._utils.errors import InvalidDataset
     "--probabilities", type=options.table, help="What the answers were decided on: to see what was to be expected."
 )
 @options.reading
-@voiced
+@with_output
 def evaluate(
     prediction: str,
     truth: str,
@@ -29,7 +30,7 @@ def evaluate(
     penalty: Penalty | Path,
     probabilities: str | None,
     reading: dict[str, Any],
-    voice: Voice,
+    output: Output,
 ) -> None:
     """Score partial predictions against the truth, row beside row, whatever their size.
 
@@ -53,26 +54,26 @@ def evaluate(
     files |= {} if probabilities is None else {"probabilities": probabilities}
     sides = open_beside(files, **reading)
     answers = sides["prediction"]
-    price = options.penalty_of(penalty, answers.label_names, answers.n_labels)
-    with voice.progress("evaluate") as progress:
+    resolved = options.penalty_of(penalty, answers.label_names, answers.n_labels)
+    with output.progress("evaluate") as progress:
         scores = evaluate_files(
-            answers, sides["truth"], loss, price, probabilities=sides.get("probabilities"), progress=progress
+            answers, sides["truth"], loss, resolved, probabilities=sides.get("probabilities"), progress=progress
         )
     n, m = scores.n_rows, scores.n_labels
     if n == 0:
         raise InvalidDataset(f"{', '.join(answers.files)}: there are no rows, and so nothing to score")
-    voice.say(f"{plural(n, 'row')} × {plural(m, 'label')}, {scores.abstention_rate:.2%} left open")
+    output.print_line(f"{plural(n, 'row')} × {plural(m, 'label')}, {scores.abstention_rate:.2%} left open")
     if scores.n_wrong is not None:
-        voice.say(f"wrong among the answers: {scores.answered_error_rate:.2%} ({scores.n_wrong})")
+        output.print_line(f"wrong among the answers: {scores.answered_error_rate:.2%} ({scores.n_wrong})")
     expected = "" if scores.expected_loss is None else f" (expected: {scores.expected_loss / n:.4g})"
-    voice.say(f"generalised loss ({options.in_words(loss, penalty)}): {scores.loss:.4g} per row{expected}")
+    output.print_line(f"generalised loss ({options.in_words(loss, penalty)}): {scores.loss:.4g} per row{expected}")
     if scores.n_errors is not None:
         would = f"{scores.n_caught} of {scores.n_errors} that the complete prediction would have made"
-        voice.say(f"errors caught by silence: {scores.error_capture_rate:.2%} ({would})")
-    voice.tell(
+        output.print_line(f"errors caught by silence: {scores.error_capture_rate:.2%} ({would})")
+    output.write_json(
         rows=n,
         labels=m,
-        left_open=scores.n_abstained,
+        abstained=scores.n_abstained,
         abstention_rate=scores.abstention_rate,
         wrong=scores.n_wrong,
         answered_error_rate=None if scores.n_wrong is None else scores.answered_error_rate,

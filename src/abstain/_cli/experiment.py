@@ -8,42 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from abstain._cli.output import INTERRUPTED, Voice, voiced
+from abstain._cli import options
+from abstain._cli.exit_codes import INTERRUPTED
+from abstain._cli.output import Output, with_output
 
 if TYPE_CHECKING:
     from abstain.datasets._registry import File
     from abstain.experiment import Problem, Unfetched
 
-LISTS = "--datasets", "--learners", "--losses"
-
-
-class _WithLists(click.Command):
-    """Options that take several values: ``--losses f1,rank``, ``--losses f1 rank``, ``--losses f1 --losses rank``."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give each of the values its option."""
-        spread: list[str] = []
-        current = ""
-        values: list[str] = []
-        for arg in [*args, "-"]:  # an option, or the end, ends the list before it
-            if current and not arg.startswith("-"):
-                values += [arg] if Path(arg).exists() else arg.split(",")
-                continue
-            if current:
-                found = [value for value in values if value]
-                if not found:
-                    raise click.BadOptionUsage(current, f"Option {current!r} requires an argument.", ctx)
-                spread += (part for value in found for part in (current, value))
-            name, _, value = arg.partition("=")
-            current, values = (name, value.split(",")) if name in LISTS else ("", [])
-            if not current:
-                spread.append(arg)
-        return super().parse_args(ctx, spread[:-1])
-
 
 @contextmanager
 def _resumable(out: Path) -> Iterator[None]:
-    """An interrupt is said in a line, too."""
+    """Say on an interrupt that the same command goes on from there."""
     try:
         yield
     except KeyboardInterrupt:
@@ -63,26 +39,24 @@ def experiment() -> None:
     """
 
 
-@experiment.command(cls=_WithLists)
+@experiment.command()
 @click.option(
     "--data",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder with the ARFF files, packed or not, each perhaps in a folder of its own. Without it, the published "
     "data sets are downloaded.",
 )
-@click.option(
+@options.names(
     "--datasets",
-    multiple=True,
-    help="Names (cal500, emotions, scene, yeast, mediamill, nus-wide, …) or paths of MULAN or MEKA files. "
+    help_text="Names (cal500, emotions, scene, yeast, mediamill, nus-wide, …) or paths of MULAN or MEKA files. "
     "[default: cal500, emotions, scene, yeast]",
 )
-@click.option(
+@options.names(
     "--learners",
-    multiple=True,
-    help="br-lr, cc-lr, ecc-lr, br-svm, cc-svm, … or trees; each also as, for example, br-lr+sigmoid (calibrated). "
-    "[default: br-lr, cc-lr, ecc-lr]",
+    help_text="br-lr, cc-lr, ecc-lr, br-svm, cc-svm, … or trees; each also as, for example, br-lr+sigmoid "
+    "(calibrated). [default: br-lr, cc-lr, ecc-lr]",
 )
-@click.option("--losses", multiple=True, help="hamming, rank, f1, jaccard, subset. [default: all]")
+@options.names("--losses", help_text="hamming, rank, f1, jaccard, subset. [default: all]")
 @click.option("--folds", type=click.IntRange(2), default=10, show_default=True, help="Of the cross-validation.")
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Shuffles the folds, orders chains."
@@ -100,7 +74,7 @@ def experiment() -> None:
     help="Folder for the results.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be done, downloads included, and do nothing.")
-@voiced
+@with_output
 def run(
     data: Path | None,
     datasets: Sequence[str],
@@ -112,7 +86,7 @@ def run(
     cluster: str | None,
     out: Path,
     dry_run: bool,
-    voice: Voice,
+    output: Output,
 ) -> None:
     """Cross-validate learners on data sets, and decide for every loss, penalty and cost of the papers.
 
@@ -136,12 +110,12 @@ def run(
     \b
     Examples:
       abstain experiment run --dry-run
-      abstain experiment run --data mulan/ --datasets emotions,yeast --learners br-lr cc-lr
+      abstain experiment run --data mulan/ --datasets emotions,yeast --learners br-lr,cc-lr
       abstain experiment run --datasets my/music.arff --losses f1 --folds 5 --out music
       abstain experiment run --cluster tcp://scheduler:8786    (its workers need abstain, too)
     """
     if jobs == 0:
-        raise click.BadParameter("0 folds at once will never end; −1 stands for all cores", param_hint="--jobs")
+        raise click.BadParameter("0 is no number of folds to fit at once; −1 stands for all cores", param_hint="--jobs")
     with _resumable(out):
         from abstain import experiment as library
         from abstain.experiment import _plan as plans, _protocol
@@ -152,23 +126,23 @@ def run(
         if dry_run:
             problems = [library.look_up(name, data) for name in names]
             plans.require_feasible(problems, folds)
-            pairs = [_planned(problem, learner, folds, seed, out) for problem in problems for learner in learners]
+            pairs = [_pair_facts(problem, learner, folds, seed, out) for problem in problems for learner in learners]
             unfetched = [problem for problem in problems if isinstance(problem, library.Unfetched)]
-            _print_plan(pairs, losses, [file for problem in unfetched for file in problem.files], out, voice)
+            _print_plan(pairs, losses, [file for problem in unfetched for file in problem.files], out, output)
             return
         plan = library.Plan([library.load(name, data) for name in names], learners, losses, folds, seed)
         manifest = out / "manifest.json"
         before = manifest.read_text() if manifest.is_file() else None
-        results = library.run(plan, out, jobs=jobs, cluster=cluster, progress=False if voice.quiet else None)
+        results = library.run(plan, out, jobs=jobs, cluster=cluster, progress=False if output.quiet else None)
         if before not in (None, manifest.read_text()):
-            voice.remark(f"The results of other settings in {out} were replaced; their probabilities are still there.")
+            output.note(f"The results of other settings in {out} were replaced; their probabilities are still there.")
     files = [str(out / f"results.{ending}") for ending in ("parquet", "csv")]
-    voice.say(f"{len(results.results)} rows: {', '.join(files)}")
-    voice.tell(rows=len(results.results), results=files)
+    output.print_line(f"{len(results.results)} rows: {', '.join(files)}")
+    output.write_json(rows=len(results.results), results=files)
 
 
-def _planned(problem: "Problem | Unfetched", learner: str, n_folds: int, seed: int, out: Path) -> dict[str, Any]:
-    """A data set and a learner; how many of their folds are kept is known only if the data are here."""
+def _pair_facts(problem: "Problem | Unfetched", learner: str, n_folds: int, seed: int, out: Path) -> dict[str, Any]:
+    """Return what fitting a learner to a data set takes; folds_kept is None if the data are not here."""
     from abstain.experiment import Unfetched, _models
     from abstain.experiment._plan import Fold
     from abstain.experiment._store import Store
@@ -183,43 +157,43 @@ def _planned(problem: "Problem | Unfetched", learner: str, n_folds: int, seed: i
 
 
 def _print_plan(
-    pairs: list[dict[str, Any]], losses: Sequence[str], files: "Sequence[File]", out: Path, voice: Voice
+    pairs: list[dict[str, Any]], losses: Sequence[str], files: "Sequence[File]", out: Path, output: Output
 ) -> None:
     from abstain.experiment._protocol import PENALTIES, STEPS
 
-    voice.say(f"{'data set':20} {'instances × features × labels':>30}  {'learner':16} {'fits':>9}  folds kept")
+    output.print_line(f"{'data set':20} {'instances × features × labels':>30}  {'learner':16} {'fits':>9}  folds kept")
     for pair in pairs:
         shape = " × ".join(map(str, pair["shape"]))
         kept = "unknown" if pair["folds_kept"] is None else f"{pair['folds_kept']} of {pair['folds']}"
-        voice.say(f"{pair['dataset']:20} {shape:>30}  {pair['learner']:16} {pair['fits']:9}  {kept}")
+        output.print_line(f"{pair['dataset']:20} {shape:>30}  {pair['learner']:16} {pair['fits']:9}  {kept}")
     fits, n_folds = (sum(pair[key] for pair in pairs) for key in ("fits", "folds"))
     missing = n_folds - sum(pair["folds_kept"] or 0 for pair in pairs)
     n_rows = n_folds * len(losses) * len(PENALTIES) * STEPS
-    voice.say(f"\n{fits} fits; {missing} of {n_folds} folds are still to be fitted.")
-    voice.say(f"Losses: {', '.join(losses)}; for each {len(PENALTIES)} penalties of {STEPS} costs.")
-    voice.say(f"{n_rows} rows of results in {out}.")
+    output.print_line(f"\n{fits} fits; {missing} of {n_folds} folds are still to be fitted.")
+    output.print_line(f"Losses: {', '.join(losses)}; for each {len(PENALTIES)} penalties of {STEPS} costs.")
+    output.print_line(f"{n_rows} rows of results in {out}.")
     if files:
         known = sum(file.size or 0 for file in files) / 1e6
-        voice.say(f"To be downloaded first, {known:.1f} MB: {', '.join(file.name for file in files)}.")
-    voice.tell(plan=pairs, fits=fits, folds_missing=missing, losses=losses, rows=n_rows, out=str(out),
+        output.print_line(f"To be downloaded first, {known:.1f} MB: {', '.join(file.name for file in files)}.")
+    output.write_json(plan=pairs, fits=fits, folds_missing=missing, losses=losses, rows=n_rows, out=str(out),
                downloads=[{"file": file.name, "bytes": file.size, "homes": file.homes} for file in files])  # fmt: skip
 
 
-folders = click.argument(
+result_folders = click.argument(
     "results", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path)
 )
 
 
 @experiment.command()
-@folders
+@result_folders
 @click.option(
     "-o",
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the figures. [default: figures, in the first folder of results]",
 )
-@voiced
-def figures(results: tuple[Path, ...], out: Path | None, voice: Voice) -> None:
+@with_output
+def figures(results: tuple[Path, ...], out: Path | None, output: Output) -> None:
     """Draw the papers' figures, as PDF and PNG, from the RESULTS folders of one run or of several.
 
     For each loss and learner: a column for each data set, the generalised loss above, the labels left open below. And
@@ -234,15 +208,15 @@ def figures(results: tuple[Path, ...], out: Path | None, voice: Voice) -> None:
     from abstain.experiment._figures import draw
 
     drawn = [str(path) for path in draw(Results.read(results), out or results[0] / "figures")]
-    voice.say("\n".join(drawn))
-    voice.tell(figures=drawn)
+    output.print_line("\n".join(drawn))
+    output.write_json(figures=drawn)
 
 
 @experiment.command()
-@folders
+@result_folders
 @click.option("--markdown", is_flag=True, help="Print a Markdown table.")
-@voiced
-def verdict(results: tuple[Path, ...], markdown: bool, voice: Voice) -> None:
+@with_output
+def verdict(results: tuple[Path, ...], markdown: bool, output: Output) -> None:
     """Check the papers' claims, one by one, in the RESULTS folders of one run or of several.
 
     Prints each claim, whether it holds (yes; mostly, in 95 % of the cases; no), and the numbers behind it, learner by
@@ -257,5 +231,5 @@ def verdict(results: tuple[Path, ...], markdown: bool, voice: Voice) -> None:
     from abstain.experiment._claims import as_markdown, as_text, check
 
     claims = check(Results.read(results))
-    voice.say(as_markdown(claims) if markdown else as_text(claims))
-    voice.tell(claims=[asdict(claim) for claim in claims])
+    output.print_line(as_markdown(claims) if markdown else as_text(claims))
+    output.write_json(claims=[asdict(claim) for claim in claims])

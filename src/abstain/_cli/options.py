@@ -1,5 +1,6 @@
-"""Options that several commands share: losses, penalties, prices, files."""
+"""Options that several commands share (losses, penalties, prices, files), and how their values are read."""
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
@@ -13,12 +14,11 @@ import click
 from abstain._core.losses import LOSSES, Loss
 from abstain._core.penalties import Capped, Concave, Linear, Penalty, PerLabel
 from abstain._utils.errors import InvalidDataset, InvalidPenalty, quoted
-from abstain._utils.numbers import is_number, read_number
+from abstain._utils.numbers import LARGEST_PRICE, is_number, read_number
 from abstain.streams._formats import FORMATS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-LARGEST_PRICE = 1e12  # as in abstain._report, which takes too long to import for --help
 LOSS_FORMS = ", ".join(form for loss in LOSSES.values() for form in loss.text_forms)
 PENALTY_FORMS = "0.1, linear:0.1, concave:0.3, capped:0.1,3 (at most 3 labels a row), none, or a file (label,cost)"
 
@@ -29,7 +29,7 @@ class Number(click.FloatRange):
     """A plain decimal number: Python also takes 0_1 for 1."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, or what is wrong with it."""
+        """Return the number, or fail with what is wrong with it."""
         if isinstance(value, str) and not is_number(value):
             with_point = value.replace(",", ".")
             hint = f"; did you mean {with_point}?" if is_number(with_point) else ""
@@ -41,7 +41,7 @@ class Share(Number):
     """A number from 0 to 1."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, or what is wrong with it: it may be per cent."""
+        """Return the number, or fail with what is wrong with it: it may be per cent."""
         number = Number().convert(str(value).removesuffix("%"), param, ctx)
         if not 0 <= number <= 1 or str(value).endswith("%"):
             hint = f"; {number:g} % is {number / 100:g}" if 0 <= number <= 100 else ""
@@ -50,10 +50,10 @@ class Share(Number):
 
 
 class Price(Number):
-    """A finite number ≥ 0: to a range alone, nan is as good as any."""
+    """A number from 0 to `LARGEST_PRICE`; click's ranges alone accept nan."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, or what is wrong with it."""
+        """Return the number, or fail with what is wrong with it."""
         number = super().convert(value, param, ctx)
         if not number <= LARGEST_PRICE:
             self.fail(f"{number} is not a price; expected a number from 0 to {LARGEST_PRICE:g}", param, ctx)
@@ -65,7 +65,7 @@ share = Share(min=0, max=1)
 
 
 def read_loss(text: str) -> Loss:
-    """A loss by name, perhaps with parameters."""
+    """Return the loss that a name means, perhaps with parameters."""
     text = text.strip().lower()
     name = text.partition(":")[0]
     by_name = {form.partition(":")[0]: loss for loss in LOSSES.values() for form in loss.text_forms}
@@ -80,13 +80,13 @@ def read_loss(text: str) -> Loss:
 
 
 def read_penalty(text: str) -> Penalty | Path:
-    """A penalty by name with its parameters, or the file that prices each label."""
+    """Return the penalty that a text means, or the file with a cost for each label."""
     try:
         return _penalty(text.strip().lower())
     except InvalidPenalty as reason:
         raise click.BadParameter(f"{quoted(text)} ({reason}); expected {PENALTY_FORMS}") from reason
     except ValueError as reason:
-        if (file := _file_called(text)) is not None:
+        if (file := _existing_file(text)) is not None:
             return file
         raise click.BadParameter(f"{quoted(text)} is not a penalty; expected {PENALTY_FORMS}") from reason
 
@@ -103,21 +103,21 @@ def _penalty(text: str) -> Penalty:
 
 
 def read_number_or_file(text: str) -> float | Path:
-    """A number for all labels, or a file with one for each."""
+    """Return a number for all labels, or the file with one for each."""
     try:
         number: float = price.convert(text, None, None)
     except click.BadParameter as reason:
-        if (file := _file_called(text)) is not None:
+        if (file := _existing_file(text)) is not None:
             return file
         expected = "a number ≥ 0 nor a file with one for each label"
         raise click.BadParameter(f"{quoted(text)} is neither {expected}") from reason
     return number
 
 
-def _file_called(text: str) -> Path | None:
-    """The file that a text names; None if it does not look like the name of one."""
+def _existing_file(text: str) -> Path | None:
+    """Return the file that a text names; None if it does not look like the name of a file."""
     file = Path(text)
-    with suppress(OSError):  # of a name that no file can have
+    with suppress(OSError):  # the name may be too long for a file
         if file.exists():
             return file
     if file.name != text or text.lower().endswith(tuple(FORMATS)):
@@ -126,14 +126,14 @@ def _file_called(text: str) -> Path | None:
 
 
 def read_names(text: str) -> tuple[str, ...]:
-    """Names with commas between them, or @ and a file with a name on each line."""
+    """Return the names in a text with commas between them, or in a file (@FILE) with a name on each line."""
     names = text.split(",")
     if text.startswith("@"):
         try:
             names = Path(text[1:]).read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as reason:
-            said = getattr(reason, "strerror", None) or reason
-            raise click.BadParameter(f"{text[1:]} cannot be read ({said})") from reason
+            message = getattr(reason, "strerror", None) or reason
+            raise click.BadParameter(f"{text[1:]} cannot be read ({message})") from reason
     found = tuple(name.strip() for name in names if name.strip())
     if not found:
         raise click.BadParameter(f"there is no name in {quoted(text)}")
@@ -143,9 +143,9 @@ def read_names(text: str) -> tuple[str, ...]:
 def by_label(
     file: Path, label_names: Sequence[str] | None, n_labels: int, *, absent: float | None = None
 ) -> list[float]:
-    """The numbers in a file (label, and a second column) in the order of the labels.
+    """Return the numbers in a file (label, and a second column) in the order of the labels.
 
-    `absent` is the number of labels that the file does not name; without it, it must name all.
+    Labels that the file does not name get the number `absent`; without it, the file must name all.
     """
     from abstain.streams._tables import read_table
 
@@ -177,12 +177,12 @@ def require_unread(outputs: Sequence[str | None], *given: Any) -> None:
 
 
 def penalty_of(given: Penalty | Path, label_names: Sequence[str] | None, n_labels: int) -> Penalty:
-    """The penalty; a file prices each label."""
+    """Return the penalty itself, or `PerLabel` with the costs in its file."""
     return PerLabel(by_label(given, label_names, n_labels)) if isinstance(given, Path) else given
 
 
 def in_words(loss: Loss, given: Penalty | Path) -> str:
-    """What wrong answers and open labels cost."""
+    """Return in words what wrong answers and labels left open cost."""
     return f"{repr(loss).removesuffix('()')}, {_cost_in_words(given)}"
 
 
@@ -196,8 +196,8 @@ def _cost_in_words(given: Penalty | Path) -> str:
     return f"a label left open costs {given.cost:g}" if isinstance(given, Linear) else f"penalty {given!r}"
 
 
-def _beginning_with(*names: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
-    """What a shell offers: the names that begin so, or else files."""
+def _complete_from(*names: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
+    """Return a completion for shells: the names that begin with what is typed, or else files."""
 
     def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[Any]:
         from click.shell_completion import CompletionItem
@@ -208,6 +208,35 @@ def _beginning_with(*names: str) -> Callable[[click.Context, click.Parameter, st
     return complete
 
 
+def names(option: str, *, help_text: str, default: Sequence[str] = ()) -> Callable[[Command], Command]:
+    """Add an option for several names, with commas between them or each with the option: --losses f1,rank."""
+    return click.option(
+        option,
+        multiple=True,
+        default=default,
+        show_default=bool(default),
+        metavar="A,B,…",
+        callback=_split_names,
+        help=help_text,
+    )
+
+
+def _split_names(_: click.Context, __: click.Parameter, values: Sequence[str]) -> list[str]:
+    """Return all names that were given; the name of a file may have commas in it."""
+    found = []
+    for value in values:
+        parts = [value] if Path(value).exists() else [name.strip() for name in value.split(",")]
+        if not any(parts):
+            raise click.BadParameter(f"there is no name in {quoted(value)}")
+        found += [name for name in parts if name]
+    return found
+
+
+def is_folder(output_file: str) -> bool:
+    """Whether an output is a folder, or will be one."""
+    return output_file != "-" and (output_file.endswith(("/", os.sep)) or Path(output_file).is_dir())
+
+
 table = click.Path(exists=True, allow_dash=True)
 inputs = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=table)
 loss = click.option(
@@ -216,7 +245,7 @@ loss = click.option(
     metavar="LOSS",
     default="hamming",
     show_default=True,
-    shell_complete=_beginning_with(*LOSS_FORMS.split(", ")),
+    shell_complete=_complete_from(*LOSS_FORMS.split(", ")),
     help=f"What wrong answers cost: {LOSS_FORMS}.",
 )
 penalty = click.option(
@@ -225,14 +254,15 @@ penalty = click.option(
     metavar="PENALTY",
     default="0.1",
     show_default=True,
-    shell_complete=_beginning_with("linear:0.1", "concave:0.3", "capped:0.1,3", "none"),
+    shell_complete=_complete_from("linear:0.1", "concave:0.3", "capped:0.1,3", "none"),
     help=f"What leaving labels open costs: {PENALTY_FORMS}.",
 )
 output = click.option(
     "-o",
     "--output",
+    "output_file",
     metavar="FILE",
-    shell_complete=_beginning_with(),
+    shell_complete=_complete_from(),
     help="Where to write the answers; the ending tells the format. A folder (it is there, or ends in /) gets a file "
     "for each input; - is standard output.",
 )
@@ -278,7 +308,7 @@ READING = ("form", "id_column", "label_column", "value_column", "labels", "forma
 
 
 def reading(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that say how inputs are to be read: the command is called with all of them in a dict, `reading`."""
+    """Add the options about how inputs are read: the command is called with all of them in a dict, `reading`."""
 
     @wraps(command)
     def with_reading(*args: Any, **given: Any) -> None:

@@ -1,119 +1,74 @@
-"""How all commands speak: sentences or JSON, how far they are, what went wrong, and the exit code."""
+"""What commands print: sentences for people, or one JSON object for programs (``--json``), or nothing (``--quiet``)."""
 
-import errno
 import json
 import math
-import signal
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, ClassVar
+from typing import Any
 
 import click
 
-from abstain._utils.errors import DatasetWarning, FitFailed
-from abstain._utils.wording import plural as plural
+from abstain._cli.progress import Progress
+from abstain._utils.errors import DatasetWarning
 
-INTERRUPTED, CLOSED_PIPE = 130, 141  # and 128 + the number of a signal that asked to end
-EXIT_CODES = """\b
-Exit codes:
-  0    done
-  1    an input or an output was refused, or the work failed; the last line says why
-  2    wrong usage
-  130  interrupted with Ctrl-C; nothing is half-written
-  141  who was reading standard output has closed it
-  143  asked to end (SIGTERM; 129 for SIGHUP); nothing is half-written"""
-
-
-ASIDE = f"{__name__}.aside"  # what a context knows of how its command speaks
-AS_JSON = f"{__name__}.as_json"
+STDOUT_HAS_DATA = f"{__name__}.stdout_has_data"  # a key in the `meta` of click's context
 
 
 @dataclass(frozen=True)
-class Voice:
-    """Speaks to people in sentences, or to programs with one JSON object; --quiet leaves just errors."""
+class Output:
+    """Prints sentences, or one JSON object; with `quiet`, no sentences."""
 
     quiet: bool = False
     as_json: bool = False
 
-    def step_aside(self) -> None:
-        """Speak on standard error from now on, since standard output carries data."""
-        click.get_current_context().meta[ASIDE] = True
+    def use_stderr(self) -> None:
+        """Print to standard error from now on, as standard output carries data."""
+        click.get_current_context().meta[STDOUT_HAS_DATA] = True
 
     @property
-    def aside(self) -> bool:
-        """Whether standard output carries data."""
-        return bool(click.get_current_context().meta.get(ASIDE))
+    def is_on_stderr(self) -> bool:
+        """Whether `print_line` and `write_json` print to standard error."""
+        return bool(click.get_current_context().meta.get(STDOUT_HAS_DATA))
 
-    def say(self, text: str = "") -> None:
-        """A sentence, for people."""
+    def print_line(self, text: str = "") -> None:
+        """Print a line of the result, for people."""
         if not self.quiet and not self.as_json:
-            click.echo(text, err=self.aside)
+            click.echo(text, err=self.is_on_stderr)
 
-    def remark(self, text: str) -> None:
-        """A sentence that is not the result, for people."""
+    def note(self, text: str) -> None:
+        """Print a line that is not the result to standard error, for people."""
         if not self.quiet:
             click.echo(text, err=True)
 
+    def write_json(self, **result: Any) -> None:
+        """Print the result as one JSON object, for programs."""
+        if self.as_json:
+            echo_json(result, to_stderr=self.is_on_stderr)
+
     @contextmanager
-    def warnings_in_a_line(self) -> Iterator[None]:
-        """What the library warns of is said without the line of code that Python shows with it."""
+    def warnings_as_notes(self) -> Iterator[None]:
+        """A context in which warnings of the library are notes, without the line of code that Python adds."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", DatasetWarning)
-            warnings.showwarning = lambda message, *_: self.remark(f"Warning: {message}")
+            warnings.showwarning = lambda message, *_: self.note(f"Warning: {message}")
             yield
 
-    def tell(self, **facts: Any) -> None:
-        """The same, for programs."""
-        if self.as_json:
-            _echo_json(facts, self.aside)
-
     @contextmanager
-    def progress(self, what: str) -> Iterator["Progress"]:
-        """How far the work is, with rate and remaining time: on a terminal only."""
-        bar = Progress(what, hidden=self.quiet or not sys.stderr.isatty())
+    def progress(self, title: str) -> Iterator[Progress]:
+        """A context with a progress bar, which is shown only on a terminal."""
+        bar = Progress(title, hidden=self.quiet or not sys.stderr.isatty())
         try:
             yield bar
         finally:
             bar.close()
 
 
-class Progress:
-    """A bar that counts rows."""
-
-    def __init__(self, what: str, *, hidden: bool) -> None:
-        self.what, self.hidden = what, hidden
-        self._bar: Any = None
-
-    def start(self, n_rows: int | None) -> None:
-        """So many rows are to come, about; None if nobody knows."""
-        if self.hidden:
-            return
-        from tqdm import tqdm
-
-        self.close()
-        self._bar = tqdm(desc=self.what, total=n_rows, unit=" rows", unit_scale=True, dynamic_ncols=True, leave=False)
-
-    def advance(self, n_rows: int) -> None:
-        """So many more rows are done; a moment to end if that was asked for."""
-        if _Ending.asked is not None:
-            raise _Ending.asked
-        if self._bar is not None:
-            self._bar.update(n_rows)
-
-    def close(self) -> None:
-        """Take the bar away."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
-
-
-def voiced(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with --quiet and --json, which is called with a `voice`."""
+def with_output(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --quiet and --json to a command, which is called with an `output`."""
 
     @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors (and what --json asks for).")
     @click.option(
@@ -124,102 +79,21 @@ def voiced(command: Callable[..., None]) -> Callable[..., None]:
         "if data go to standard output).",
     )
     @wraps(command)
-    def with_voice(*args: Any, quiet: bool, as_json: bool, **options: Any) -> None:
-        voice = Voice(quiet, as_json)
-        with voice.warnings_in_a_line():
-            command(*args, voice=voice, **options)
+    def decorated(*args: Any, quiet: bool, as_json: bool, **options: Any) -> None:
+        output = Output(quiet, as_json)
+        with output.warnings_as_notes():
+            command(*args, output=output, **options)
 
-    return with_voice
-
-
-class Commands(click.Group):
-    """What a user can do something about is said in a line, not in a traceback."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Look at the command line, of which something may be wrong before a command has read its options."""
-        ctx.meta[AS_JSON] = "--json" in args
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what goes wrong is also told to programs, where they expect the result."""
-        try:
-            return self._run(ctx)
-        except click.ClickException as reason:
-            if ctx.meta[AS_JSON]:
-                _echo_json({"error": reason.format_message()}, bool(ctx.meta.get(ASIDE)))
-            raise
-
-    def _run(self, ctx: click.Context) -> Any:
-        try:
-            with _Ending():
-                return super().invoke(ctx)
-        except BrokenPipeError:
-            raise SystemExit(CLOSED_PIPE) from None
-        except KeyboardInterrupt:
-            click.echo("\nInterrupted.", err=True)
-            raise SystemExit(INTERRUPTED) from None
-        except OSError as reason:
-            raise click.ClickException(_in_words(reason)) from reason
-        except (ValueError, ImportError, FitFailed, MemoryError) as reason:
-            raise click.ClickException(str(reason) or type(reason).__name__) from reason
+    return decorated
 
 
-class _Ending:
-    """Who is asked to end tidies up first.
-
-    What a signal raises is lost if it comes while Python calls back something that may not fail, so it is kept.
-    """
-
-    asked: ClassVar[BaseException | None] = None
-    kinds: ClassVar[dict[str, type[BaseException]]] = {
-        "SIGINT": KeyboardInterrupt,
-        "SIGTERM": SystemExit,
-        "SIGHUP": SystemExit,
-    }
-
-    def __enter__(self) -> None:
-        is_main = threading.current_thread() is threading.main_thread()
-        known = [getattr(signal, name) for name in self.kinds if is_main and hasattr(signal, name)]
-        self._before = {number: signal.signal(number, self._end) for number in known if not _is_under_nohup(number)}
-        self._hook_before = sys.unraisablehook
-        sys.unraisablehook = self._complain
-
-    def __exit__(self, *_: object) -> None:
-        _Ending.asked = None
-        sys.unraisablehook = self._hook_before
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _end(self, number: int, _: object) -> None:
-        _Ending.asked = self.kinds[signal.Signals(number).name](128 + number)
-        raise _Ending.asked
-
-    def _complain(self, lost: "sys.UnraisableHookArgs") -> None:
-        """What was asked for is kept, so nobody needs to hear that Python has lost it."""
-        if lost.exc_value is not _Ending.asked:
-            self._hook_before(lost)
-
-
-def _is_under_nohup(number: int) -> bool:
-    return number == getattr(signal, "SIGHUP", None) and signal.getsignal(number) is signal.SIG_IGN
-
-
-def _in_words(reason: OSError) -> str:
-    if reason.errno is None or reason.strerror is None:
-        return str(reason)
-    if not reason.filename:
-        return reason.strerror
-    hint = "; nothing was written" if reason.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) else ""
-    return f"{reason.filename}: {reason.strerror}{hint}"
-
-
-def _echo_json(facts: dict[str, Any], aside: bool) -> None:
-    """One JSON object, on standard error if standard output carries data."""
-    click.echo(json.dumps(_plain(facts), ensure_ascii=False), err=aside)
+def echo_json(result: dict[str, Any], *, to_stderr: bool) -> None:
+    """Print one JSON object."""
+    click.echo(json.dumps(_plain(result), ensure_ascii=False), err=to_stderr)
 
 
 def _plain(value: Any) -> Any:
-    """Numbers that JSON has: nan and inf are null."""
+    """Return a value that JSON has: nan and inf become null."""
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

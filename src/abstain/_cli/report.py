@@ -1,4 +1,4 @@
-"""``abstain report``."""
+"""``abstain report``: write the page in which a reader tries costs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from abstain._cli import options
-from abstain._cli.output import Voice, plural, voiced
+from abstain._cli.output import Output, with_output
+from abstain._core.losses import LOSSES
 from abstain._utils.errors import InvalidProbabilities
+from abstain._utils.wording import plural
 
 if TYPE_CHECKING:
     from abstain.streams._read.sources import Paths
@@ -24,17 +26,16 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
+    "output_file",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     default=Path("abstain-report.html"),
     show_default=True,
     help="Where to write the page.",
 )
-@click.option(
+@options.names(
     "--losses",
-    multiple=True,
-    default=("hamming,f1",),
-    show_default=True,
-    help="To choose from in the page: hamming, f1, jaccard, rank, subset.",
+    default=("hamming", "f1"),
+    help_text=f"To choose from in the page: {', '.join(LOSSES)}.",
 )
 @click.option("--title", help="What the page is about.")
 @click.option(
@@ -49,8 +50,20 @@ if TYPE_CHECKING:
     help="Folder with a picture for each row, called as the row is (or 0.png, 1.png, …).",
 )
 @click.option("--review", type=options.price, help="What a review of one label costs. Without it there is no bill.")
-@click.option("--missed", type=options.price, default=1.0, show_default=True, help="What a missed label costs.")
-@click.option("--wrong", type=options.price, default=1.0, show_default=True, help="What a wrongly given label costs.")
+@click.option(
+    "--false-negative",
+    type=options.price,
+    default=1.0,
+    show_default=True,
+    help="What a false negative costs: a relevant label answered no.",
+)
+@click.option(
+    "--false-positive",
+    type=options.price,
+    default=1.0,
+    show_default=True,
+    help="What a false positive costs: an irrelevant label answered yes.",
+)
 @click.option(
     "--max-entries",
     type=click.IntRange(1),
@@ -60,23 +73,23 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws the rows.")
 @options.reading
-@voiced
+@with_output
 def report(
     inputs: Sequence[str],
     truth: str | None,
-    output: Path,
+    output_file: Path,
     losses: Sequence[str],
     title: str | None,
     texts: Path | None,
     text_column: str | None,
     images: Path | None,
     review: float | None,
-    missed: float,
-    wrong: float,
+    false_negative: float,
+    false_positive: float,
     max_entries: int,
     seed: int,
     reading: dict[str, Any],
-    voice: Voice,
+    output: Output,
 ) -> None:
     """Write a page in which to try what asking may cost, and to see what is answered, asked and saved.
 
@@ -89,24 +102,24 @@ def report(
     Examples:
       abstain report probabilities.parquet --truth labels.parquet -o report.html
       abstain report probabilities.csv --losses f1,jaccard --title "Films, March" --texts plots.csv
-      abstain report probabilities.npz --truth labels.npz --review 0.4 --missed 12 --wrong 1
+      abstain report probabilities.npz --truth labels.npz --review 0.4 --false-negative 12
       abstain report scores/ --truth truth.csv --id-column ticket --labels billing,refund
     """
     if truth == "-" and "-" in inputs:
         raise click.UsageError("standard input is one table, not two")
-    if not output.parent.is_dir():
-        raise click.BadParameter(f"there is no folder {str(output.parent)!r}", param_hint="--output")
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise click.BadParameter(f"{output.name!r} does not end in .html", param_hint="--output")
+    if not output_file.parent.is_dir():
+        raise click.BadParameter(f"there is no folder {str(output_file.parent)!r}", param_hint="--output")
+    if output_file.suffix.lower() not in (".html", ".htm"):
+        raise click.BadParameter(f"{output_file.name!r} does not end in .html", param_hint="--output")
     if text_column is not None and texts is None:
         raise click.BadParameter("there is no file of texts to look it up in (--texts)", param_hint="--text-column")
     from abstain._report import report as library
-    from abstain._report.row_files import find_pictures, read_texts
+    from abstain._report.row_files import find_images, read_texts
     from abstain._utils.atomic import require_apart, require_writable
     from abstain.streams import open_beside, read_whole
 
-    require_writable(output)
-    require_apart([output], [Path(file) for file in (*inputs, truth, texts) if file not in (None, "-")])
+    require_writable(output_file)
+    require_apart([output_file], [Path(file) for file in (*inputs, truth, texts) if file not in (None, "-")])
     files: dict[str, Paths] = {"probabilities": inputs}
     files |= {} if truth is None else {"truth": truth}
     sources = open_beside(files, **reading, kind_of="probabilities")
@@ -114,27 +127,29 @@ def report(
     table, y_true = read_whole(**sources)
     if len(table) == 0:
         raise InvalidProbabilities(f"{inputs[0]}: there are no rows, so there is nothing to report")
-    pictures = None if images is None else find_pictures(images, table)
+    found_images = None if images is None else find_images(images, table)
     page = library(
         table,
         y_true,
-        path=output,
-        losses=[name.strip() for part in losses for name in part.split(",") if name.strip()],
+        path=output_file,
+        losses=losses,
         title=title,
         texts=None if texts is None else read_texts(texts, table, text_column, reading["id_column"]),
-        images=pictures,
+        images=found_images,
         review=review,
-        false_negative=missed,
-        false_positive=wrong,
+        false_negative=false_negative,
+        false_positive=false_positive,
         max_entries=max_entries,
         random_state=seed,
     )
     n, m = table.shape
     shown = page.n_instances
     sampled = f" ({plural(shown, 'row')} drawn at random)" if shown < n else ""
-    size = output.stat().st_size / 1e6
-    voice.say(f"{plural(n, 'instance')} × {plural(m, 'label')}{sampled}, {size:.1f} MB: {output.resolve()}")
-    missing = 0 if pictures is None else pictures.count(None)
+    size = output_file.stat().st_size / 1e6
+    output.print_line(
+        f"{plural(n, 'instance')} × {plural(m, 'label')}{sampled}, {size:.1f} MB: {output_file.resolve()}"
+    )
+    missing = 0 if found_images is None else found_images.count(None)
     if missing:
-        voice.remark(f"{missing} of {plural(n, 'row')} {'has' if missing == 1 else 'have'} no picture in {images}")
-    voice.tell(instances=n, labels=m, shown=shown, without_picture=missing, page=str(output.resolve()))
+        output.note(f"{missing} of {plural(n, 'row')} {'has' if missing == 1 else 'have'} no picture in {images}")
+    output.write_json(instances=n, labels=m, shown=shown, without_image=missing, page=str(output_file.resolve()))

@@ -1,4 +1,4 @@
-"""Arrays as text that a page can hold: exact, compressed, in base64; `assets/arrays.js` reads them back."""
+"""Arrays as text that a page can hold: exact, compressed, in base64; `assets/engine/arrays.js` reads them back."""
 
 import gzip
 from base64 import b64encode
@@ -7,13 +7,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Packed: TypeAlias = tuple[dict[str, Any], str]  # what an array is, and its text
+Packed: TypeAlias = tuple[dict[str, Any], str]  # how an array is encoded, and its text
 
-LEVEL = 6  # of gzip: beyond it, twice the time buys a percent
+GZIP_LEVEL = 6  # higher levels take twice the time to save one per cent
 
 
 def pack(data: bytes) -> str:
-    """Base64 of gzip; the same data, the same text.
+    """Return base64 of gzip; equal data give equal texts.
 
     Examples
     --------
@@ -22,14 +22,15 @@ def pack(data: bytes) -> str:
     >>> gzip.decompress(base64.b64decode(pack(b"silence")))
     b'silence'
     """
-    return b64encode(gzip.compress(data, LEVEL, mtime=0)).decode("ascii")
+    return b64encode(gzip.compress(data, GZIP_LEVEL, mtime=0)).decode("ascii")
 
 
 def pack_numbers(values: NDArray[np.float64]) -> Packed:
-    """Numbers without losing a bit, in as few bytes as they need: what they are, and the text.
+    """Pack numbers exactly, in as few bytes as they need.
 
-    Few distinct ones become a dictionary with indices into it; those that were single precision stay so. Bytes of equal
-    weight stand together, as the first ones of probabilities are much alike.
+    Few distinct numbers become a dictionary with indices into it; those that are single precision stay so. Bytes are
+    stored in planes, all first ones, then all second ones, …, which compresses better: first bytes of probabilities are
+    much alike.
 
     Examples
     --------
@@ -44,15 +45,15 @@ def pack_numbers(values: NDArray[np.float64]) -> Packed:
     is_single = bool((single == flat).all())
     width = 1 if len(distinct) <= 1 << 8 else 2
     if len(distinct) <= 1 << 16 and 8 * len(distinct) + width * len(flat) < (4 if is_single else 8) * len(flat):
-        places = indices.ravel().astype(f"<u{width}")
+        short_indices = indices.ravel().astype(f"<u{width}")
         facts = {"kind": "dictionary", "length": len(flat), "width": width, "distinct": len(distinct)}
-        return facts, pack(distinct.tobytes() + _planes(places))
+        return facts, pack(distinct.tobytes() + _byte_planes(short_indices))
     facts = {"kind": "float32" if is_single else "float64", "length": len(flat)}
-    return facts, pack(_planes(single if is_single else flat))
+    return facts, pack(_byte_planes(single if is_single else flat))
 
 
 def pack_counts(counts: NDArray[np.integer[Any]]) -> Packed:
-    """Whole numbers ≥ 0, each in as many bytes as the largest of them needs.
+    """Pack whole numbers ≥ 0, each in as many bytes as the largest of them needs.
 
     Examples
     --------
@@ -63,11 +64,11 @@ def pack_counts(counts: NDArray[np.integer[Any]]) -> Packed:
     """
     largest = int(counts.max(initial=0))
     width = 1 if largest < 1 << 8 else 2 if largest < 1 << 16 else 4
-    return {"kind": f"uint{8 * width}", "length": counts.size}, pack(_planes(counts.ravel().astype(f"<u{width}")))
+    return {"kind": f"uint{8 * width}", "length": counts.size}, pack(_byte_planes(counts.ravel().astype(f"<u{width}")))
 
 
 def pack_bits(flags: NDArray[np.bool_]) -> Packed:
-    """Yes or no, eight to a byte.
+    """Pack truth values, eight to a byte.
 
     Examples
     --------
@@ -79,6 +80,6 @@ def pack_bits(flags: NDArray[np.bool_]) -> Packed:
     return {"kind": "bits", "length": flags.size}, pack(np.packbits(flags.ravel(), bitorder="little").tobytes())
 
 
-def _planes(values: NDArray[Any]) -> bytes:
-    """All first bytes, then all second bytes, …"""
+def _byte_planes(values: NDArray[Any]) -> bytes:
+    """Return all first bytes, then all second bytes, …"""
     return np.ascontiguousarray(values.view(np.uint8).reshape(-1, values.itemsize).T).tobytes()

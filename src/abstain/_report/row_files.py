@@ -1,4 +1,4 @@
-"""What files say and show of the rows of a table: texts and pictures that belong to them."""
+"""Files with a text or an image for each row of a table."""
 
 import csv
 import os
@@ -11,25 +11,25 @@ from abstain._utils.errors import InvalidDataset
 from abstain._utils.extras import optional
 from abstain.streams._formats.names import INDEX_NAMES
 
-PICTURES = ".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff"
+IMAGE_ENDINGS = ".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff"
 
 
 def read_texts(
     path: str | os.PathLike[str], table: Table, column: str | None = None, id_column: str | None = None
 ) -> list[str | None]:
-    """A text for each row of a table, in the same order.
+    """Return a text for each row of a table, in the same order; None where a cell is empty in Parquet.
 
     Parameters
     ----------
-    path : path
-        ``.txt`` with a line for each row, ``.csv`` or ``.parquet``. If there is a column in it with the names of the
-        rows, and the rows of the table have names, these must be the same.
+    path : str or path-like
+        ``.txt`` with a line for each row, ``.csv`` or ``.parquet``. If it has a column with the names of the rows, and
+        the rows of the table have names, these must be equal.
     table : Table
-        What the texts are about.
+        The table whose rows the texts belong to.
     column : str, optional
-        Where the texts are: "text" by default, or the only column that there is besides the names of the rows.
+        The column of the texts: "text" by default, or the only column besides the names of the rows.
     id_column : str, optional
-        What the column with the names of the rows may be called besides "id" and "index".
+        A name that the column with the names of the rows may have besides "id" and "index".
 
     Examples
     --------
@@ -50,30 +50,30 @@ def read_texts(
     except (OSError, ValueError, csv.Error) as reason:
         raise InvalidDataset(f"{file}: cannot be read ({reason})") from reason
     id_names = INDEX_NAMES if id_column is None else (id_column, *INDEX_NAMES)
-    at = _column_of(file, names, column, id_names)
+    text_column = _column_of(file, names, column, id_names)
     if len(rows) != len(table):
         raise InvalidDataset(f"{file}: there are {len(rows)} texts for {len(table)} rows")
     _require_same_rows(file, names, rows, table, id_names)
-    return [None if row[at] is None else str(row[at]) for row in rows]
+    return [None if row[text_column] is None else str(row[text_column]) for row in rows]
 
 
-def find_pictures(folder: str | os.PathLike[str], table: Table) -> list[Path | None]:
-    """For each row of a table the picture in a folder that is called as the row is, with or without its ending.
+def find_images(folder: str | os.PathLike[str], table: Table) -> list[Path | None]:
+    """Return for each row of a table the image in a folder that has its name, with or without an ending.
 
-    Rows without names are called 0, 1, 2 …. Where there is no picture, there is None; one at least must be found.
+    Rows without names are called 0, 1, 2 …. Rows without an image get None; at least one image must be found.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from abstain._core.tables import Table
-    >>> from abstain._report.row_files import find_pictures
+    >>> from abstain._report.row_files import find_images
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     (Path(folder) / "b.png").touch()
-    ...     [path and path.name for path in find_pictures(folder, Table([[0.9], [0.2]], index=["a", "b"]))]
+    ...     [path and path.name for path in find_images(folder, Table([[0.9], [0.2]], index=["a", "b"]))]
     [None, 'b.png']
     """
-    files = sorted(path for path in Path(folder).iterdir() if path.suffix.lower() in PICTURES)
+    files = sorted(path for path in Path(folder).iterdir() if path.suffix.lower() in IMAGE_ENDINGS)
     by_name = {path.stem: path for path in files} | {path.name: path for path in files}
     ids = [str(i) for i in (range(len(table)) if table.index is None else table.index)]
     found = [by_name.get(name) for name in ids]
@@ -83,7 +83,7 @@ def find_pictures(folder: str | os.PathLike[str], table: Table) -> list[Path | N
 
 
 def _read_columns(file: Path) -> tuple[list[str], list[Sequence[Any]]]:
-    """Names of the columns, and the cells row by row."""
+    """Return the names of the columns, and the cells row by row."""
     kind = file.suffix.lower()
     if kind == ".txt":
         return ["text"], [(line,) for line in file.read_text(encoding="utf-8-sig").removesuffix("\n").split("\n")]
@@ -116,9 +116,9 @@ def _column_of(file: Path, names: list[str], wanted: str | None, id_names: Seque
 def _require_same_rows(
     file: Path, names: list[str], rows: list[Sequence[Any]], table: Table, id_names: Sequence[str]
 ) -> None:
-    at = next((j for j, name in enumerate(names) if name in id_names), None)
-    if at is None or table.index is None:
+    column = next((j for j, name in enumerate(names) if name in id_names), None)
+    if column is None or table.index is None:
         return
     for i, (row, name) in enumerate(zip(rows, table.index, strict=True)):
-        if str(row[at]) != str(name):
-            raise InvalidDataset(f"{file}: has other rows: row {i} is {row[at]!r}, expected {name!r}")
+        if str(row[column]) != str(name):
+            raise InvalidDataset(f"{file}: has other rows: row {i} is {row[column]!r}, expected {name!r}")

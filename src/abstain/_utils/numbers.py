@@ -12,6 +12,9 @@ MISSING = {
 }  # fmt: skip
 """How a cell without a number may be written."""
 
+LARGEST_PRICE = 1e12
+"""The largest price of a review or an error that reports and the command line accept."""
+
 # Python's float also takes 0_1 for 1, and the digits of every script.
 DECIMAL = re.compile(
     r"[ \t]*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf|infinity)[ \t]*", re.ASCII | re.IGNORECASE
