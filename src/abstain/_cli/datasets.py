@@ -59,7 +59,7 @@ def list_(output: Output) -> None:
                 "instances": dataset.n_instances,
                 "features": dataset.n_features,
                 "labels": dataset.n_labels,
-                "homes": dataset.homes,
+                "urls": dataset.homes,
             }
             for dataset in DATASETS.values()
         ]
@@ -79,7 +79,7 @@ def list_(output: Output) -> None:
 def fetch(
     names: tuple[str, ...], output_folder: Path | None, ending: str | None, folder: Path | None, output: Output
 ) -> None:
-    """Fetch data sets from their public homes, once; with -o, write their features and labels as tables.
+    """Download data sets from their public sites, once; with -o, write their features and labels as tables.
 
     \b
     Examples:

@@ -23,7 +23,11 @@ from abstain._utils.atomic import require_writable
 @click.option("--train", type=click.IntRange(100), default=3000, show_default=True, help="Pictures to learn from.")
 @click.option("--test", type=click.IntRange(50), default=2000, show_default=True, help="New pictures to be labelled.")
 @click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 2), default=0, show_default=True, help="Draws the pictures and the noise."
+    "--seed",
+    type=click.IntRange(0, 2**32 - 2),
+    default=0,
+    show_default=True,
+    help="The seed with which pictures and noise are drawn.",
 )
 @with_output
 def demo(figure_file: Path, train: int, test: int, seed: int, output: Output) -> None:

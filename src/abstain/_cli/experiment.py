@@ -11,6 +11,7 @@ import click
 from abstain._cli import options
 from abstain._cli.exit_codes import INTERRUPTED
 from abstain._cli.output import Output, with_output
+from abstain._core.losses import LOSSES
 
 if TYPE_CHECKING:
     from abstain.datasets._registry import File
@@ -56,10 +57,20 @@ def experiment() -> None:
     help_text="br-lr, cc-lr, ecc-lr, br-svm, cc-svm, … or trees; each also as, for example, br-lr+sigmoid "
     "(calibrated). [default: br-lr, cc-lr, ecc-lr]",
 )
-@options.names("--losses", help_text="hamming, rank, f1, jaccard, subset. [default: all]")
-@click.option("--folds", type=click.IntRange(2), default=10, show_default=True, help="Of the cross-validation.")
+@options.names("--losses", help_text=f"{', '.join(LOSSES)}. [default: all]")
 @click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Shuffles the folds, orders chains."
+    "--folds",
+    type=click.IntRange(2),
+    default=10,
+    show_default=True,
+    help="The number of folds of the cross-validation.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="The seed with which folds are shuffled and chains are ordered.",
 )
 @click.option(
     "--jobs", type=click.IntRange(-1), default=-1, help="Folds fitted at once, each on one core. [default: all cores]"
@@ -176,7 +187,7 @@ def _print_plan(
         known = sum(file.size or 0 for file in files) / 1e6
         output.print_line(f"To be downloaded first, {known:.1f} MB: {', '.join(file.name for file in files)}.")
     output.write_json(plan=pairs, fits=fits, folds_missing=missing, losses=losses, rows=n_rows, out=str(out),
-               downloads=[{"file": file.name, "bytes": file.size, "homes": file.homes} for file in files])  # fmt: skip
+               downloads=[{"file": file.name, "bytes": file.size, "urls": file.homes} for file in files])  # fmt: skip
 
 
 result_folders = click.argument(

@@ -246,7 +246,8 @@ loss = click.option(
     default="hamming",
     show_default=True,
     shell_complete=_complete_from(*LOSS_FORMS.split(", ")),
-    help=f"What wrong answers cost: {LOSS_FORMS}.",
+    help=f"What wrong answers cost: {LOSS_FORMS}. A false negative is a relevant label answered 0, a false positive an "
+    "irrelevant one answered 1.",
 )
 penalty = click.option(
     "--penalty",
@@ -278,18 +279,18 @@ id_column = click.option(
     help="The column with the names of the rows. [default: the first, if it holds text or is called id]",
 )
 label_column = click.option(
-    "--label-column", metavar="NAME", help="Of long tables, the column with the names of the labels. [default: label]"
+    "--label-column", metavar="NAME", help="The column of long tables with the names of the labels. [default: label]"
 )
 value_column = click.option(
     "--value-column",
     metavar="NAME",
-    help="Of long tables, the column with the numbers. [default: probability, or else answer or relevant]",
+    help="The column of long tables with the numbers. [default: probability, or else answer or relevant]",
 )
 labels = click.option(
     "--labels",
     type=read_names,
     metavar="A,B,…|@FILE",
-    help="The labels to take, in this order; @FILE has one on each line. [default: all]",
+    help="The labels to read, in this order; @FILE has one on each line. [default: all]",
 )
 form = click.option(
     "--form",

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 @options.names(
     "--losses",
     default=("hamming", "f1"),
-    help_text=f"To choose from in the page: {', '.join(LOSSES)}.",
+    help_text=f"Losses to choose from in the page: {', '.join(LOSSES)}.",
 )
-@click.option("--title", help="What the page is about.")
+@click.option("--title", help="The title of the page.")
 @click.option(
     "--texts",
     type=options.existing_file,
@@ -49,10 +49,16 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder with a picture for each row, called as the row is (or 0.png, 1.png, …).",
 )
-@click.option("--review", type=options.price, help="What a review of one label costs. Without it there is no bill.")
+@click.option(
+    "--review",
+    type=options.price,
+    metavar="PRICE",
+    help="What a review of one label costs. Without it there is no bill.",
+)
 @click.option(
     "--false-negative",
     type=options.price,
+    metavar="PRICE",
     default=1.0,
     show_default=True,
     help="What a false negative costs: a relevant label answered no.",
@@ -60,6 +66,7 @@ if TYPE_CHECKING:
 @click.option(
     "--false-positive",
     type=options.price,
+    metavar="PRICE",
     default=1.0,
     show_default=True,
     help="What a false positive costs: an irrelevant label answered yes.",
@@ -71,7 +78,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="With more probabilities, the page shows rows drawn at random.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws the rows.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="The seed with which rows are drawn."
+)
 @options.reading
 @with_output
 def report(
