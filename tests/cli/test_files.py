@@ -1,4 +1,4 @@
-"""The commands for files: what they write is what the library says, what they print is one voice."""
+"""The commands for files: they write what the library decides, and print it in one manner."""
 
 import io
 import json
@@ -32,7 +32,7 @@ COMMANDS = [
     ["datasets"], ["datasets", "list"], ["datasets", "fetch"], ["datasets", "convert"],
     ["experiment"], ["experiment", "run"], ["experiment", "figures"], ["experiment", "verdict"],
 ]  # fmt: skip
-SPEAKING = [command for command in COMMANDS if command[-1] not in ("completion", "datasets", "experiment")]
+WITH_OUTPUT = [command for command in COMMANDS if command[-1] not in ("completion", "datasets", "experiment")]
 
 
 @pytest.fixture(autouse=True)
@@ -401,7 +401,7 @@ def test_what_the_shell_offers(words, offered):
     assert {f"plain,{word}" for word in offered} <= set(done.stdout.splitlines())
 
 
-# One voice
+# What all commands share
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -411,8 +411,8 @@ def test_every_command_helps_with_examples(command):
     assert f"abstain {' '.join(command[:1])}" in shown
 
 
-@pytest.mark.parametrize("command", SPEAKING, ids=" ".join)
-def test_every_command_can_be_quiet_or_speak_json(command):
+@pytest.mark.parametrize("command", WITH_OUTPUT, ids=" ".join)
+def test_every_command_can_be_quiet_or_print_json(command):
     shown = run(*command, "--help").output
     assert "--quiet" in shown
     assert "--json" in shown

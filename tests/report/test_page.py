@@ -955,7 +955,7 @@ def test_a_page_without_a_loss_it_knows_says_so(open_page: Open, tmp_path: Path)
     report(named(p), truth, path=path, losses=["mine"])
     watched = open_page(path)
     page = ready(watched)
-    assert page.text_content("#headline") == "There is nothing to decide here: My <own> loss – not in the page."
+    assert page.text_content("#headline") == "No loss of this report is in the page: My <own> loss."
     assert "hamming, subset, f1, jaccard, rank" in page.text_content("#details")
     assert page.locator("#settings").is_hidden()
     assert page.locator("#results").is_hidden()

@@ -546,7 +546,7 @@ def test_the_same_data_the_same_page():
 
 
 def test_a_page_grows_with_what_it_holds():
-    """Single precision takes half the room, few distinct values an eighth, and the truth a bit each."""
+    """Single precision takes half the space, few distinct values an eighth, and the truth a bit each."""
     p = np.random.default_rng(0).random((2000, 20))
     kinds = p, p.astype(np.float32), (p * 200).round() / 200
     sizes = [sum(map(len, build_payload(values, losses=["hamming"]).texts.values())) / p.size for values in kinds]

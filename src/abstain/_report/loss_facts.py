@@ -42,6 +42,7 @@ def describe_losses(p: NDArray[np.float64], losses: dict[str, Loss]) -> tuple[li
             {
                 "name": name,
                 "title": loss.title,
+                "className": type(loss).__name__,
                 "description": loss.description,
                 "unitDescription": loss.unit_description,
                 "tieScale": loss.tie_scale,

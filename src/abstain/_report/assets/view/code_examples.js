@@ -10,7 +10,7 @@ const CodeExamples = (() => {
   function lossInPython(view) {
     if (!hasOwnPrices(view)) return JSON.stringify(view.loss.name);
     const [falseNegative, falsePositive] = [view.state.falseNegative, view.state.falsePositive].map(Format.python);
-    return `abstain.Hamming(false_negative=${falseNegative}, false_positive=${falsePositive})`;
+    return `abstain.${view.loss.className}(false_negative=${falseNegative}, false_positive=${falsePositive})`;
   }
 
   function lossOnCommandLine(view) {

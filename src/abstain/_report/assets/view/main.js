@@ -39,8 +39,8 @@
   function refuse(dataset) {
     const titles = dataset.losses.map(({ title }) => title).join(", ");
     const names = [...Abstain.engines.keys()].join(", ");
-    setText(byId("headline"), `There is nothing to decide here: ${titles} – not in the page.`);
-    setText(byId("details"), `The page can decide for ${names}: make the report with one of these losses, too.`);
+    setText(byId("headline"), `No loss of this report is in the page: ${titles}.`);
+    setText(byId("details"), `The page can decide for ${names}; in Python, abstain.decide takes every loss.`);
     for (const id of ["settings", "results", "skip"]) byId(id).hidden = true;
   }
 
