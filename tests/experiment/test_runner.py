@@ -122,7 +122,7 @@ def kept(out):
 
 
 def arguments(data, out, *more):
-    settings = "--learners", ",".join(LEARNERS), "--losses", ",".join(LOSSES), f"--folds={FOLDS}"
+    settings = "--learners", *LEARNERS, "--losses", ",".join(LOSSES), f"--folds={FOLDS}"
     return ["experiment", "run", "--datasets", str(data), *settings, f"--out={out}", *map(str, more)]
 
 
@@ -687,15 +687,17 @@ def loaded(monkeypatch, data):
 @pytest.mark.parametrize(
     "given",
     [
+        "--datasets a b",
         "--datasets a,b",
         "--datasets=a,b",
         "--datasets=a --datasets b",
         "--datasets a --folds 3 --datasets=b",
-        "--datasets a, --datasets b",
+        "--datasets a, b",
+        "--datasets=a b --jobs -1",
     ],
 )
 def test_several_values(loaded, tmp_path, given):
-    result = invoke("experiment", "run", *given.split(), "--dry-run", "--losses", "f1,rank", "-o", tmp_path / "out")
+    result = invoke("experiment", "run", *given.split(), "--dry-run", "--losses", "f1", "rank", "-o", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert loaded == ["a", "b"]
     assert "Losses: f1, rank;" in result.output
@@ -708,7 +710,7 @@ def test_several_values(loaded, tmp_path, given):
         ("--datasets", 2, "Option '--datasets' requires an argument."),
         ("--datasets=", 2, "there is no name in ''"),
         ("--datasets , --dry-run", 2, "there is no name in ','"),
-        ("--losses f1 rank", 2, "Got unexpected extra argument (rank)"),
+        ("--dry-run --losses", 2, "Option '--losses' requires an argument."),
         ("a --datasets b", 2, "Got unexpected extra argument (a)"),
         ("--datasets a --dry-run b", 2, "Got unexpected extra argument (b)"),
         ("--dataset a", 2, "No such option '--dataset'"),
@@ -718,13 +720,13 @@ def test_several_values(loaded, tmp_path, given):
         ("--seed -1", 2, "-1 is not in the range"),
         ("--data nowhere", 2, "Directory 'nowhere' does not exist."),
         ("--learners br-lf", 1, "Error: there is no learner 'br-lf'; did you mean 'br-lr'? (there are br-lr, "),
-        ("--learners br-lr,br-lr", 1, "Error: the learner 'br-lr' is there twice"),
+        ("--learners br-lr br-lr", 1, "Error: the learner 'br-lr' is there twice"),
         (
             "--losses f2",
             1,
             "Error: there is no loss 'f2' (there are hamming, rank, f1, jaccard, subset)",
         ),
-        ("--losses f1,f1", 1, "Error: the loss 'f1' is there twice"),
+        ("--losses f1 f1", 1, "Error: the loss 'f1' is there twice"),
     ],
 )
 def test_mistakes_are_explained_before_data_are_loaded(loaded, given, code, message):
@@ -737,7 +739,7 @@ def test_mistakes_are_explained_before_data_are_loaded(loaded, given, code, mess
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("--datasets a,b,a", "Error: the data set 'a' is there twice"),
+        ("--datasets a b a", "Error: the data set 'a' is there twice"),
         ("--datasets a --folds 121", "Error: a has 120 instances, too few for 121 folds"),
     ],
 )
@@ -768,7 +770,7 @@ def test_the_plan_downloads_nothing(tmp_path, monkeypatch):
     monkeypatch.delenv("ABSTAIN_DATA", raising=False)
     monkeypatch.setenv("ABSTAIN_CACHE", str(tmp_path / "cache"))
     out = tmp_path / "out"
-    options = ["--datasets", "yeast,birds", "--learners", "br-lr", "--dry-run", "--out", out]
+    options = ["--datasets", "yeast", "birds", "--learners", "br-lr", "--dry-run", "--out", out]
     shown = invoke("experiment", "run", *options)
     assert shown.exit_code == 0, shown.output
     lines = shown.output.splitlines()
@@ -778,9 +780,9 @@ def test_the_plan_downloads_nothing(tmp_path, monkeypatch):
     assert lines[-1] == "To be downloaded first, 3.5 MB: yeast.arff, yeast.xml, birds.arff, birds.xml."
     assert list(tmp_path.iterdir()) == []
     told = json.loads(invoke("experiment", "run", *options, "--json").output)
-    assert told["downloads"][1] == {"file": "yeast.xml", "bytes": 526, "urls": list(DATASETS["yeast"].files[1].homes)}
+    assert told["downloads"][1] == {"file": "yeast.xml", "bytes": 526, "homes": list(DATASETS["yeast"].files[1].homes)}
     assert told["plan"][0]["folds_kept"] is None
-    for wrong, message in (("yeast,YEAST", "'yeast' is there twice"), ("flags --folds 195", "flags has 194 instances")):
+    for wrong, message in (("yeast YEAST", "'yeast' is there twice"), ("flags --folds 195", "flags has 194 instances")):
         refused = invoke("experiment", "run", "--dry-run", "--datasets", *wrong.split())
         assert refused.exit_code == 1
         assert message in refused.output

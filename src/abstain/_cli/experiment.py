@@ -40,7 +40,7 @@ def experiment() -> None:
     """
 
 
-@experiment.command()
+@experiment.command(cls=options.CommandWithLists)
 @click.option(
     "--data",
     type=click.Path(exists=True, file_okay=False, path_type=Path),

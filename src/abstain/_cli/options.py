@@ -208,8 +208,27 @@ def _complete_from(*names: str) -> Callable[[click.Context, click.Parameter, str
     return complete
 
 
+class CommandWithLists(click.Command):
+    """A command whose repeatable options also take several values at once: ``--losses f1 rank``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Repeat the option before each further value."""
+        repeatable = {name for param in self.params if getattr(param, "multiple", False) for name in param.opts}
+        spread: list[str] = []
+        option, has_value = "", False
+        for arg in args:
+            if arg.startswith("-"):
+                name, equals, _ = arg.partition("=")
+                option, has_value = (name if name in repeatable else ""), bool(equals)
+            else:
+                spread += [option] if option and has_value else []
+                has_value = True
+            spread.append(arg)
+        return super().parse_args(ctx, spread)
+
+
 def names(option: str, *, help_text: str, default: Sequence[str] = ()) -> Callable[[Command], Command]:
-    """Add an option for several names, with commas between them or each with the option: --losses f1,rank."""
+    """Add an option for several names: --losses f1,rank, and in a `CommandWithLists` --losses f1 rank."""
     return click.option(
         option,
         multiple=True,
