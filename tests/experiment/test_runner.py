@@ -780,7 +780,7 @@ def test_the_plan_downloads_nothing(tmp_path, monkeypatch):
     assert lines[-1] == "To be downloaded first, 3.5 MB: yeast.arff, yeast.xml, birds.arff, birds.xml."
     assert list(tmp_path.iterdir()) == []
     told = json.loads(invoke("experiment", "run", *options, "--json").output)
-    assert told["downloads"][1] == {"file": "yeast.xml", "bytes": 526, "homes": list(DATASETS["yeast"].files[1].homes)}
+    assert told["downloads"][1] == {"file": "yeast.xml", "bytes": 526, "urls": list(DATASETS["yeast"].files[1].homes)}
     assert told["plan"][0]["folds_kept"] is None
     for wrong, message in (("yeast YEAST", "'yeast' is there twice"), ("flags --folds 195", "flags has 194 instances")):
         refused = invoke("experiment", "run", "--dry-run", "--datasets", *wrong.split())
