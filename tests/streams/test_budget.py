@@ -126,7 +126,7 @@ def codes_in(path, is_ranking):
 def spend(sources, loss, folder, **options):
     """What is found, and the answers that are written."""
     output = folder / ("out.npz" if sources.is_sparse else "out.csv")
-    found = budget_files(sources, loss, output=output, **options)
+    found = budget_files(sources, loss=loss, output=output, **options)
     return found, codes_in(output, loss.gives_rankings)
 
 
@@ -204,7 +204,7 @@ def test_labels_with_costs_and_caps_of_their_own(form, name, limits, tmp_path):
 @pytest.mark.parametrize("name", BUNDLES)
 def test_labels_that_depend_on_each_other_have_no_prices_of_their_own(name, limits, tmp_path):
     with pytest.raises(InvalidBudget, match="needs a loss that is a sum over labels"):
-        budget_files(write_files(P, tmp_path / "in", ".csv"), LOSSES[name], output=tmp_path / "out.csv", **limits)
+        budget_files(write_files(P, tmp_path / "in", ".csv"), loss=LOSSES[name], output=tmp_path / "out.csv", **limits)
     assert [file.name for file in tmp_path.iterdir()] == ["in"]
 
 
@@ -304,7 +304,7 @@ def test_without_an_output_the_price_and_the_bill_are_the_same(name, limits, tmp
     loss, sources = LOSSES[name], write_files(P, tmp_path / "in", ".parquet")
     written, _ = spend(sources, loss, tmp_path, **limits)
     (tmp_path / "out.csv").unlink()
-    priced = budget_files(sources, loss, **limits)
+    priced = budget_files(sources, loss=loss, **limits)
     assert [file.name for file in tmp_path.iterdir()] == ["in"]
     assert priced.price.cost == written.price.cost
     np.testing.assert_array_equal(priced.price.decide(NEW).codes, written.price.decide(NEW).codes)
@@ -334,7 +334,7 @@ def test_progress_is_told_of_every_pass(form, limits, n_passes, n_without_output
     n_known = None if form.startswith("long") else N
     for output, passes in ((tmp_path / "out.parquet", n_passes), (None, n_without_output)):
         told = Told()
-        budget_files(sources, abstain.Hamming(), output=output, progress=told, **limits)
+        budget_files(sources, loss=abstain.Hamming(), output=output, progress=told, **limits)
         assert told.expected == [n_known] * passes
         assert told.done == [N] * passes
 
@@ -343,7 +343,7 @@ def test_progress_is_told_of_every_pass(form, limits, n_passes, n_without_output
 def test_long_answers_list_what_was_reviewed(kind, tmp_path):
     sources = write_files(THIN, tmp_path / "in", "long.csv")
     output = tmp_path / f"out{kind}"
-    found = budget_files(sources, COSTS, count=200, review=0.03, output=output)
+    found = budget_files(sources, loss=COSTS, count=200, review=0.03, output=output)
     table = (pq.read_table if kind == ".parquet" else pa_csv.read_csv)(output)
     codes = np.zeros((N, M), int)
     for row, label, answer in zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True):
@@ -373,7 +373,7 @@ def test_no_rows(limits, tmp_path):
     write_table(Table(np.empty((0, 2)), ["a", "b"]), tmp_path / "p.parquet")
     sources = open_sources(tmp_path / "p.parquet", passes=2)
     for output in (None, tmp_path / "out.csv"):
-        found = budget_files(sources, abstain.Hamming(), output=output, **limits)
+        found = budget_files(sources, loss=abstain.Hamming(), output=output, **limits)
         assert (found.n_rows, found.count, found.bill.total) == (0, 0, 0.0)
     assert read_table(tmp_path / "out.csv").shape == (0, 2)
 
@@ -400,7 +400,7 @@ def test_a_bad_value_is_named_and_nothing_is_written(form, limits, tmp_path):
     sources, message = with_a_bad_value(tmp_path / "in", form)
     for files in ({}, {"output": tmp_path / "out.parquet", "queue": tmp_path / "queue.csv"}):
         with pytest.raises(InvalidProbabilities, match=message):
-            budget_files(sources, COSTS, **files, **limits)
+            budget_files(sources, loss=COSTS, **files, **limits)
     assert [file.name for file in tmp_path.iterdir()] == ["in"]
 
 
@@ -408,7 +408,7 @@ def test_a_bad_value_is_named_and_nothing_is_written(form, limits, tmp_path):
 def test_a_bad_value_is_named_where_labels_have_caps(form, tmp_path):
     sources, message = with_a_bad_value(tmp_path / "in", form)
     with pytest.raises(InvalidProbabilities, match=message):
-        budget_files(sources, COSTS, per_label=5, output=tmp_path / "out.parquet")
+        budget_files(sources, loss=COSTS, per_label=5, output=tmp_path / "out.parquet")
     assert [file.name for file in tmp_path.iterdir()] == ["in"]
 
 
@@ -436,6 +436,6 @@ def test_probabilities_that_were_rounded_to_float32_stay_probabilities(limits, t
 def test_limits_that_make_no_sense_are_refused_before_anything_is_read(limits, message, tmp_path):
     sources, told = with_a_bad_value(tmp_path / "in", ".csv")[0], Told()
     with pytest.raises(InvalidBudget, match=re.escape(message)):
-        budget_files(sources, COSTS, output=tmp_path / "out.csv", progress=told, **limits)
+        budget_files(sources, loss=COSTS, output=tmp_path / "out.csv", progress=told, **limits)
     assert told.expected == []
     assert [file.name for file in tmp_path.iterdir()] == ["in"]
