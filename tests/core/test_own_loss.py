@@ -590,7 +590,7 @@ def test_guarantees_for_each_label(loss):
 @sums
 def test_guarantees_in_expectation(loss):
     p, y = sample()
-    rule = control(p, y, risk="overall_error", target=0.05, confidence=None, loss=loss)
+    rule = control(p, y, risk="overall_error", target=0.05, confidence="expectation", loss=loss)
     answers = rule.decide(p)
     assert ((answers.labels != y) & ~answers.abstained).mean() <= 0.05
 
@@ -600,7 +600,7 @@ def test_guarantees_that_cannot_be_given_are_refused():
     with pytest.raises(InvalidLoss, match="cannot price labels one by one"):
         control(p, y, loss=TwoErrors(), per="label")
     with pytest.raises(InvalidGuarantee, match="labels may be answered differently"):
-        control(p, y, loss=TwoErrors(), risk="overall_error", confidence=None)
+        control(p, y, loss=TwoErrors(), risk="overall_error", confidence="expectation")
     with pytest.raises(InvalidLoss, match="define highest_cost"):
         control(p, y, loss=WrongShare())
 
