@@ -1,4 +1,4 @@
-"""Guarantees: the candidates' outcomes against one decision at a time, and the promise itself by simulation.
+"""Guarantees: the candidates' outcomes against one decision at a time, and the guarantee itself by simulation.
 
 A population of some thousand instances is drawn from with replacement, so that the true risk of every candidate is
 known. What is certified is chosen by the code that `control` uses; some simulations go through `control` itself.
@@ -62,7 +62,7 @@ def draw(rng, n, m=6, distortion=lambda p: p):
     return distortion(p), (luck < p).astype(np.int8)
 
 
-def silent(p, y):
+def without_relevant_labels(p, y):
     y[: len(y) * 3 // 5] = 0
     return p, y
 
@@ -73,7 +73,7 @@ POPULATIONS = {
     "cubed": lambda rng, n: draw(rng, n, distortion=lambda p: p**3),
     "reversed": lambda rng, n: draw(rng, n, distortion=lambda p: 1 - p),
     "rounded": lambda rng, n: draw(rng, n, distortion=lambda p: p.round(1)),
-    "all-zero rows": lambda rng, n: silent(*draw(rng, n)),
+    "all-zero rows": lambda rng, n: without_relevant_labels(*draw(rng, n)),
 }
 
 
@@ -93,7 +93,7 @@ def population():
     return find
 
 
-# What the simulations need: whether a choice breaks the promise, and how many labels it answers, in truth.
+# What the simulations need: whether a choice breaks the guarantee, and how many labels it answers, in truth.
 
 
 def truth_about(sample, limit, counts):
@@ -114,7 +114,7 @@ def simulate(sample, limit, n, chooser, draws=DRAWS, seed=0):
     return found
 
 
-def test_the_harness_finds_broken_promises(population):
+def test_the_harness_finds_broken_guarantees(population):
     """Taking the last candidate that looks good is what a guarantee is not."""
     _, _, counts = population("calibrated")
     risk = RISKS["answered_error"]
@@ -129,7 +129,7 @@ def test_the_harness_finds_broken_promises(population):
 
 
 def test_labels_are_not_independent():
-    """An instance is right or wrong as a whole: counting its labels one by one breaks the promise, we do not."""
+    """An instance is right or wrong as a whole: counting its labels one by one breaks the guarantee, we do not."""
     rng = np.random.default_rng(1)
     loss, risk, limit = abstain.Hamming(), RISKS["answered_error"], 0.2 - 1e-9
     naive = ours = 0
@@ -172,7 +172,7 @@ SIMULATIONS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "target", "per", "which", "n", "often"), SIMULATIONS)
-def test_the_promise_is_kept(population, name, target, per, which, n, often):
+def test_the_guarantee_holds(population, name, target, per, which, n, often):
     _, _, counts = population(which)
     risk = RISKS[name]
     limit, sample = risk.limit(target, per == "instance"), risk.sample(counts, 6, per == "instance")
@@ -183,7 +183,7 @@ def test_the_promise_is_kept(population, name, target, per, which, n, often):
     assert (found >= 0).mean() >= often
 
 
-def test_the_promise_is_kept_by_hoeffding_bentkus(population):
+def test_the_guarantee_holds_by_hoeffding_bentkus(population):
     _, _, counts = population("overconfident")
     risk = RISKS["answered_error"]
     limit, sample = risk.limit(0.1, False), risk.sample(counts, 6, False)
@@ -209,7 +209,7 @@ def test_every_candidate_bad_by_a_hair(per):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in RISKS if name != "any_error"])
-def test_the_promise_is_kept_for_all_labels_at_once(name):
+def test_the_guarantee_holds_for_all_labels_at_once(name):
     """A draw is a violation if any of the labels misses its target."""
     rng = np.random.default_rng(3)
     target = {"recall": 0.6, "precision": 0.75, "f1": 0.7, "overall_error": 0.08}.get(name, 0.1)
@@ -262,7 +262,7 @@ def test_the_expectation_is_kept(population, name, n):
         ("f1", 0.85, 5000, 0.93),
     ],
 )
-def test_little_is_left_open_beyond_need(population, name, target, n, share):
+def test_little_is_abstained_on_beyond_need(population, name, target, n, share):
     _, _, counts = population("calibrated")
     risk = RISKS[name]
     limit, sample = risk.limit(target, False), risk.sample(counts, 6, False)
@@ -345,7 +345,7 @@ def test_ties_fall_as_on_the_calibration_sample(loss, edge):
 
 
 @pytest.mark.parametrize("method", ["betting", "hoeffding_bentkus"])
-def test_the_promise_is_kept_by_sorted_samples(method):
+def test_the_guarantee_holds_by_sorted_samples(method):
     """A clean source first, then a noisy one: what it is worth must not be judged by the first rows."""
     rng = np.random.default_rng(6)
     violations = 0
@@ -440,7 +440,7 @@ def test_conformal_answers_more():
     assert ((300 * each.estimate + 1) / 301 <= 0.1).all()
 
 
-# Nothing to promise.
+# Nothing to guarantee.
 
 
 @pytest.mark.parametrize("loss", ["hamming", "subset", "f1", "jaccard"])
@@ -464,7 +464,7 @@ def test_no_rows_satisfy_nothing():
     assert not control(np.empty((0, 3)), np.empty((0, 3)), risk="any_error", confidence="expectation").satisfied
 
 
-def test_silent_rows_only():
+def test_rows_without_relevant_labels():
     """No label is relevant: nothing can be learnt of recall, and all of errors."""
     p, y = np.random.default_rng(0).random((500, 3)) * 0.3, np.zeros((500, 3))
     assert control(p, y).decide(p).n_abstained.sum() == 0
@@ -486,7 +486,7 @@ def test_free_errors():
 def test_sparse_and_dense_agree():
     p, y = draw(np.random.default_rng(4), 600)
     p[p < 0.1] = 0.0
-    y[:, 5] = p[:, 5] < 0.5  # upside down: must be left open
+    y[:, 5] = p[:, 5] < 0.5  # upside down: must be abstained on
     p[:, 5] = p[:, 5].round()
     for per, target in (("table", 0.3), ("label", 0.12)):
         dense = control(p, y, target=target, per=per)

@@ -44,9 +44,9 @@ class ThresholdBin(NamedTuple):
     n_taken: int
     """How many of these the budget still pays for."""
     saved: float
-    """What the reviews that are made save in all, as exactly as the bins tell."""
+    """What the reviews that are made save in all, up to the width of the bins."""
     cost: float
-    """What a review within the bin saves, as exactly as the bin tells: the shadow price."""
+    """What a review within the bin saves, up to the width of the bin: the shadow price."""
 
 
 class HistogramCounts(NamedTuple):

@@ -118,7 +118,7 @@ def solve_by_entry(problem: EntryProblem) -> Allocation[PartialPrediction]:
 def _allocate(
     problem: EntryProblem, reviewed: Reviewed, entries: Entries, shadow: ShadowPrices
 ) -> Allocation[PartialPrediction]:
-    """Return the allocation in which some entries are reviewed already, and these besides."""
+    """Return the allocation in which some entries are reviewed already, and these in addition."""
     table, loss, limits = problem
     prediction = reviewed.with_reviews(entries, table.axes)
     return make_allocation(make_price(loss, limits, table.axes, shadow), prediction, limits)

@@ -96,7 +96,7 @@ def control(
         ``"instance"``: the mean over the instances for which the risk is defined; a smaller sample can show it where
         few of many labels are counted, as for precision.
         ``"label"``: each label has a cost and a guarantee of its own, and all of them hold at the same time with the
-        confidence; a label for which nothing can be shown is left open. For sums over labels only (`Hamming`,
+        confidence; a label for which nothing can be shown is abstained on. For sums over labels only (`Hamming`,
         `DecomposableLoss`): the other losses cannot price labels one by one, and at a common cost the hardest label
         would decide for all.
     method : "betting" or "hoeffding_bentkus", default="betting"

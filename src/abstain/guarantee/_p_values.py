@@ -58,7 +58,7 @@ def betting_p_value(values: Floats, bound: float, level: float = 0.05) -> Floats
     """1 / max_t Π_{i≤t} (1 + λ_i·(bound − X_i)) of "E[X] ≥ bound", X in [0, 1]: one for each column of values.
 
     Someone who doubts that the mean is so high bets λ_i on row i, having seen the rows before it; if it is, the wealth
-    is a non-negative supermartingale, which ever exceeds 1/u with a chance of at most u (Ville). The stakes are
+    is a non-negative supermartingale, which ever exceeds 1/u with a probability of at most u (Ville). The stakes are
     λ_i = √(2·log(1/level) / (n·σ̂²)), with the variance σ̂² of the rows before, which makes the most of a p-value that
     is going to be compared with about `level`; it is valid for all levels (Waudby-Smith & Ramdas 2024; Bates et al.).
     It adapts to the variance, and depends a little on the order of the rows, which must not be chosen by the values.

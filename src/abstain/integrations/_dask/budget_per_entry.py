@@ -1,6 +1,6 @@
 """Budgets of Dask collections for sums over labels: thresholds say what is reviewed, and for each chunk how many ties.
 
-With a budget for the whole table there is one threshold. With caps per label each label has one of its own besides: an
+With a budget for the whole table there is one threshold. With caps per label each label has one of its own too: an
 entry is reviewed if it saves more than both, and of the entries that tie with either, the first by row and label are.
 """
 
