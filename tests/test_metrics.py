@@ -146,14 +146,14 @@ def test_rates():
 
 
 def test_silence_is_not_error():
-    silent = np.full_like(Y, -1)
+    no_answers = np.full_like(Y, -1)
     for name in sorted(set(LOSSES) - {"rank"}):
-        assert metrics.generalized_loss(Y, silent, loss=name, penalty=0.0) == 0
-    assert metrics.abstention_rate(silent) == 1
-    assert np.isnan(metrics.answered_error_rate(Y, silent))
-    assert metrics.error_capture_rate(Y, silent, 1 - Y) == 1
-    assert np.isnan(metrics.error_capture_rate(Y, silent, Y))
-    assert metrics.generalized_loss(Y, silent, loss="hamming", penalty="none") == np.inf
+        assert metrics.generalized_loss(Y, no_answers, loss=name, penalty=0.0) == 0
+    assert metrics.abstention_rate(no_answers) == 1
+    assert np.isnan(metrics.answered_error_rate(Y, no_answers))
+    assert metrics.error_capture_rate(Y, no_answers, 1 - Y) == 1
+    assert np.isnan(metrics.error_capture_rate(Y, no_answers, Y))
+    assert metrics.generalized_loss(Y, no_answers, loss="hamming", penalty="none") == np.inf
 
 
 def test_no_instances():

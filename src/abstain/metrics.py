@@ -1,13 +1,14 @@
 """Scores that understand abstention: ``*_loss`` and error rates, lower is better; ``*_capture_rate``, higher is better.
 
-An abstained label is neither right nor wrong: it costs what the penalty says, and it leaves the error rates. Where
-everything is abstained there is nothing to be wrong about, and the rates are nan, not 0 or 1. Of Dask collections and
-lazy predictions they are lazy too: Dask arrays without dimensions, whose ``compute()`` gives the number.
+An abstained label is neither right nor wrong: it costs what the penalty says, and it is left out of the error rates.
+Where everything is abstained on there is nothing to be wrong about, and the rates are nan, not 0 or 1. For Dask
+collections and lazy predictions the scores are lazy too: Dask arrays without dimensions, whose ``compute()`` gives the
+number. This module may import `_core` and `_utils`; begin with `generalized_loss`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,26 @@ def __dir__() -> list[str]:
     return __all__
 
 
+Tables: TypeAlias = Mapping[str, Any]
+"""Tables about the same rows, by the names of the parameters that take them."""
+Losses: TypeAlias = Callable[..., NDArray[np.float64]]
+"""A function of tables, given by name, that returns the loss of each row."""
+Counter: TypeAlias = Callable[..., tuple[float, float]]
+"""A function of tables, given by name, that returns a part and a whole, each of which adds up over blocks of rows."""
+
+
+@overload
+def generalized_loss(
+    y_true: Any, prediction: Any, *, loss: LossLike, penalty: PenaltyLike, per_instance: Literal[False] = False
+) -> float: ...
+@overload
+def generalized_loss(
+    y_true: Any, prediction: Any, *, loss: LossLike, penalty: PenaltyLike, per_instance: Literal[True]
+) -> NDArray[np.float64]: ...
+@overload
+def generalized_loss(
+    y_true: Any, prediction: Any, *, loss: LossLike, penalty: PenaltyLike, per_instance: bool
+) -> float | NDArray[np.float64]: ...
 def generalized_loss(
     y_true: Any, prediction: Any, *, loss: LossLike, penalty: PenaltyLike, per_instance: bool = False
 ) -> float | NDArray[np.float64]:
@@ -43,14 +64,20 @@ def generalized_loss(
 
     Parameters
     ----------
-    y_true : n × m table of 0 and 1
-        What is relevant: an array, frame or sparse matrix.
-    prediction : PartialPrediction, PartialRanking (for the rank loss), or an n × m table of 1, 0 and −1
-        What was answered.
-    loss, penalty
-        As for `abstain.decide`. With ``penalty="none"`` an abstention costs infinitely much.
+    y_true : array-like, frame or sparse matrix of shape (n_instances, n_labels)
+        1 for labels that are relevant, 0 for the others.
+    prediction : PartialPrediction, PartialRanking (for the rank loss), or array-like of shape (n_instances, n_labels)
+        The answers: 1, 0, or −1 for an abstention.
+    loss : str or Loss
+        As for `abstain.decide`.
+    penalty : number, Penalty, function, table or "none"
+        As for `abstain.decide`. With "none" an abstention costs infinitely much.
     per_instance : bool, default=False
         Whether to return one value for each instance, and not their mean.
+
+    Returns
+    -------
+    float, or ndarray of shape (n_instances,)
 
     Examples
     --------
@@ -59,9 +86,21 @@ def generalized_loss(
     0.55
     """
     work = partial(_realized, loss=as_loss(loss), penalty=as_penalty(penalty))
-    return _averaged("generalized_loss", work, per_instance, y_true=y_true, prediction=prediction)
+    return _mean("generalized_loss", work, {"y_true": y_true, "prediction": prediction}, per_instance=per_instance)
 
 
+@overload
+def expected_generalized_loss(
+    probabilities: Any, prediction: Any, *, loss: LossLike, penalty: PenaltyLike, per_instance: Literal[False] = False
+) -> float: ...
+@overload
+def expected_generalized_loss(
+    probabilities: Any, prediction: Any, *, loss: LossLike, penalty: PenaltyLike, per_instance: Literal[True]
+) -> NDArray[np.float64]: ...
+@overload
+def expected_generalized_loss(
+    probabilities: Any, prediction: Any, *, loss: LossLike, penalty: PenaltyLike, per_instance: bool
+) -> float | NDArray[np.float64]: ...
 def expected_generalized_loss(
     probabilities: Any, prediction: Any, *, loss: LossLike, penalty: PenaltyLike, per_instance: bool = False
 ) -> float | NDArray[np.float64]:
@@ -69,10 +108,14 @@ def expected_generalized_loss(
 
     Parameters
     ----------
-    probabilities
+    probabilities : array-like, frame or sparse matrix of shape (n_instances, n_labels)
         As for `abstain.decide`.
     prediction, loss, penalty, per_instance
         As for `generalized_loss`.
+
+    Returns
+    -------
+    float, or ndarray of shape (n_instances,)
 
     Examples
     --------
@@ -85,11 +128,21 @@ def expected_generalized_loss(
     0.2803
     """
     work = partial(_expected, loss=as_loss(loss), penalty=as_penalty(penalty))
-    return _averaged("expected_loss", work, per_instance, probabilities=probabilities, prediction=prediction)
+    tables = {"probabilities": probabilities, "prediction": prediction}
+    return _mean("expected_loss", work, tables, per_instance=per_instance)
 
 
 def abstention_rate(prediction: Any) -> float:
-    """Σ |A| / (n · m): the share of labels left open.
+    """Σ |A| / (n · m): the share of labels that are abstained on.
+
+    Parameters
+    ----------
+    prediction : PartialPrediction, PartialRanking, or array-like of shape (n_instances, n_labels)
+        As for `generalized_loss`.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -97,11 +150,22 @@ def abstention_rate(prediction: Any) -> float:
     >>> abstention_rate([[1, -1, 0], [0, 0, 1]])
     0.16666666666666666
     """
-    return _rate("abstention_rate", _abstentions, prediction=prediction)
+    return _rate("abstention_rate", _abstentions, {"prediction": prediction})
 
 
 def answered_error_rate(y_true: Any, prediction: Any) -> float:
-    """Wrong answers / answers: how often the machine is wrong where it speaks; nan where it never does.
+    """Wrong answers / answers: how often the machine is wrong where it answers; nan where it never does.
+
+    Parameters
+    ----------
+    y_true : array-like, frame or sparse matrix of shape (n_instances, n_labels)
+        As for `generalized_loss`.
+    prediction : PartialPrediction, or array-like of shape (n_instances, n_labels)
+        As for `generalized_loss`.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -109,18 +173,22 @@ def answered_error_rate(y_true: Any, prediction: Any) -> float:
     >>> answered_error_rate([[1, 0, 1], [0, 0, 1]], [[1, -1, 0], [0, 0, 1]])
     0.2
     """
-    return _rate("answered_error_rate", wrong_answers, y_true=y_true, prediction=prediction)
+    return _rate("answered_error_rate", wrong_answers, {"y_true": y_true, "prediction": prediction})
 
 
 def error_capture_rate(y_true: Any, prediction: Any, full_prediction: Any) -> float:
-    """Errors of the full prediction on abstained labels / all its errors: what silence has caught; nan without errors.
+    """Errors of the full prediction on abstained labels / all its errors: the share caught; nan without errors.
 
     Parameters
     ----------
     y_true, prediction
         As for `answered_error_rate`.
-    full_prediction : PartialPrediction without abstentions, or n × m table of 0 and 1
-        What would have been answered otherwise, for example ``abstain.decide(probabilities, loss, penalty="none")``.
+    full_prediction : PartialPrediction without abstentions, or array-like of shape (n_instances, n_labels)
+        The answers without abstention, for example ``abstain.decide(probabilities, loss, penalty="none")``.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -129,23 +197,23 @@ def error_capture_rate(y_true: Any, prediction: Any, full_prediction: Any) -> fl
     0.5
     """
     tables = {"y_true": y_true, "prediction": prediction, "full_prediction": full_prediction}
-    return _rate("error_capture_rate", caught_errors, **tables)
+    return _rate("error_capture_rate", caught_errors, tables)
 
 
-def _averaged(name: str, losses: Callable[..., NDArray[np.float64]], per_instance: bool, **tables: Any) -> Any:
-    """The mean of what each instance loses, or all of that; lazy if any table is."""
+def _mean(name: str, losses: Losses, tables: Tables, *, per_instance: bool) -> Any:
+    """Return the mean loss of the instances, or the loss of each; lazy if any table is."""
     if not per_instance:
-        return _rate(name, partial(_total_and_number, losses=losses), **tables)
+        return _rate(name, partial(_total_and_number, losses=losses), tables)
     if (backend := lazy_backend(*tables.values())) is not None:
         return backend.by_row(name, losses, **tables)
-    return losses(*tables.values())
+    return losses(**tables)
 
 
-def _rate(name: str, count: Callable[..., tuple[float, float]], **tables: Any) -> Any:
-    """The quotient of two numbers that add up over blocks of rows; lazy if any table is."""
+def _rate(name: str, count: Counter, tables: Tables) -> Any:
+    """Return the quotient of two numbers that add up over blocks of rows; lazy if any table is."""
     if (backend := lazy_backend(*tables.values())) is not None:
         return backend.reduced(name, count, _quotient, **tables)
-    return _quotient(count(*tables.values()))
+    return _quotient(count(**tables))
 
 
 def _quotient(counts: tuple[float, float]) -> float:
@@ -153,36 +221,37 @@ def _quotient(counts: tuple[float, float]) -> float:
     return float(part / whole) if whole else float("nan")
 
 
-def _total_and_number(*tables: Any, losses: Callable[..., NDArray[np.float64]]) -> tuple[float, float]:
-    each = losses(*tables)
+def _total_and_number(losses: Losses, **tables: Any) -> tuple[float, float]:
+    """Return the total loss, and the number of instances."""
+    each = losses(**tables)
     return float(each.sum()), len(each)
 
 
 def _abstentions(prediction: Any) -> tuple[float, float]:
-    """Labels left open, and labels."""
+    """Return the number of abstained labels, and of labels."""
     answers = prediction if isinstance(prediction, Prediction) else PartialPrediction(prediction)
     n, m = answers.shape
     return int(answers.n_abstained.sum()), n * m
 
 
 def wrong_answers(y_true: Any, prediction: Any) -> tuple[float, float]:
-    """Wrong answers, and answers."""
+    """Return the number of wrong answers, and of answers."""
     truth, answers = _truth_and_labels(y_true, prediction)
     n, m = answers.shape
-    n_open = int(answers.n_abstained.sum())
+    n_abstained = int(answers.n_abstained.sum())
     # An abstained label differs from the truth, whatever that is: these are not errors.
-    return _count(differ(truth, answers.labels)) - n_open, n * m - n_open
+    return _count(differ(truth, answers.labels)) - n_abstained, n * m - n_abstained
 
 
 def caught_errors(y_true: Any, prediction: Any, full_prediction: Any) -> tuple[float, float]:
-    """Errors of the full prediction on abstained labels, and all its errors."""
+    """Return the number of errors of the full prediction on abstained labels, and of all its errors."""
     truth, answers = _truth_and_labels(y_true, prediction)
     _, full = _truth_and_labels(y_true, full_prediction)
     if full.n_abstained.any():
         i = int(np.argmax(full.n_abstained > 0))
         raise InvalidLabels(f"full_prediction: {full.axes.row(i)} abstains; a full prediction answers every label")
-    wrong, left_open = differ(truth, full.labels), answers.abstained
-    caught = wrong.multiply(left_open) if sparse.issparse(wrong) else wrong & dense(left_open)
+    wrong, abstained = differ(truth, full.labels), answers.abstained
+    caught = wrong.multiply(abstained) if sparse.issparse(wrong) else wrong & dense(abstained)
     return _count(caught), _count(wrong)
 
 
@@ -191,7 +260,7 @@ def _count(where: Matrix) -> int:
 
 
 def _realized(y_true: Any, prediction: Any, loss: Loss, penalty: Penalty) -> NDArray[np.float64]:
-    """What each instance loses, the truth being known."""
+    """Return the generalised loss of each instance, given the truth."""
     answers = _as_partial(prediction, loss)
     truth, axes = read_truth(y_true)
     require_same_table(axes, truth, answers, "y_true")
@@ -203,7 +272,7 @@ def _realized(y_true: Any, prediction: Any, loss: Loss, penalty: Penalty) -> NDA
 
 
 def _expected(probabilities: Any, prediction: Any, loss: Loss, penalty: Penalty) -> NDArray[np.float64]:
-    """What each instance is expected to lose."""
+    """Return the expected generalised loss of each instance."""
     answers = _as_partial(prediction, loss)
     table = Probabilities(probabilities)
     require_same_table(table.axes, table.matrix, answers, "probabilities")
@@ -221,11 +290,12 @@ def _generalized(
     loss: Loss,
     penalty: Penalty,
 ) -> NDArray[np.float64]:
+    """Return the penalty of each instance plus its loss, which is computed block by block."""
     loss.check(answers.shape[1])
     if sparse.issparse(table) or sparse.issparse(answers.codes):
         loss.accept_sparse()
-    for side in (loss, penalty):
-        answers.axes.require_labels(side.label_names, repr(side))
+    for priced in (loss, penalty):
+        answers.axes.require_labels(priced.label_names, repr(priced))
     bound = penalty.bind(answers.shape[1])
     total = bound.charge(answers.n_abstained, None if bound.label_costs is None else answers.abstained)
     for block, values, codes in aligned_blocks(table, answers, loss.entries_per_block):
@@ -235,11 +305,11 @@ def _generalized(
 
 def _as_partial(prediction: Any, loss: Loss) -> Prediction:
     if isinstance(prediction, Prediction):
-        if isinstance(prediction, PartialRanking) != loss.gives_rankings:
+        if not isinstance(prediction, loss.prediction_type):
             wanted = "a PartialRanking" if loss.gives_rankings else "labels, not a ranking"
             raise InvalidLoss(f"{loss!r} scores {wanted}; the prediction is a {type(prediction).__name__}")
         return prediction
-    return PartialRanking(prediction) if loss.gives_rankings else PartialPrediction(prediction)
+    return loss.prediction_type(prediction)
 
 
 def _truth_and_labels(y_true: Any, prediction: Any) -> tuple[Matrix, PartialPrediction]:

@@ -1,12 +1,12 @@
 """Budgets against brute force over all allocations, and the prices they find."""
 
-import itertools
 import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from tests.oracles.budgets import bill_of, least_bill, least_bill_of_sets
 from tests.support.cases import LOSS_CASES, make_loss, random_probabilities
 
 import abstain
@@ -14,46 +14,6 @@ from abstain import budget
 from abstain.budget import _per_entry, _per_instance
 
 TOLERANCE = 1e-9
-
-
-def least_bill(p, loss, *, total=None, per_instance=None, review=0.0):
-    """Over all numbers of reviews per instance: dynamic programming in plain Python."""
-    values = abstain.risk_profile(p, loss=loss).values
-    n, m = p.shape
-    best = {0: 0.0}
-    for i in range(n):
-        following: dict[int, float] = {}
-        for used, bill in best.items():
-            for a in range(min(m, m if per_instance is None else per_instance) + 1):
-                if total is None or used + a <= total:
-                    paid = bill + values[i, a] + review * a
-                    following[used + a] = min(following.get(used + a, np.inf), paid)
-        best = following
-    return min(best.values())
-
-
-def least_bill_of_sets(p, loss, *, total, per_instance, per_label, review):
-    """Over all sets of reviews: only for a handful of entries."""
-    n, m = p.shape
-    fn, fp = (np.broadcast_to(cost, m) for cost in (loss.false_negative, loss.false_positive))
-    risk = np.minimum(fn * p, fp * (1 - p))
-    best = np.inf
-    for chosen in itertools.product([0, 1], repeat=n * m):
-        open_ = np.reshape(chosen, (n, m)).astype(bool)
-        fits = (
-            open_.sum() <= total and open_.sum(axis=1).max() <= per_instance and (open_.sum(axis=0) <= per_label).all()
-        )
-        if fits:
-            best = min(best, risk[~open_].sum() + (open_ * review).sum())
-    return best
-
-
-def bill_of(p, allocation, loss, review):
-    """What the prediction costs, computed anew from its answers."""
-    answers = abstain.metrics.expected_generalized_loss(
-        p, allocation.prediction, loss=loss, penalty=0.0, per_instance=True
-    ).sum()
-    return answers + (np.asarray(allocation.prediction.abstained) * review).sum()
 
 
 @pytest.mark.parametrize("case", LOSS_CASES)
@@ -68,9 +28,9 @@ def test_the_optimum_for_every_count(case, review, per_instance):
         best = least_bill(p, loss, total=count, per_instance=per_instance, review=review)
         for source in (p, abstain.risk_profile(p, loss=loss)):
             found = budget.solve(source, loss=loss, count=count, per_instance=per_instance, review=review)
-            n_open = found.prediction.n_abstained
-            assert count is None or found.count == n_open.sum() <= count
-            assert per_instance is None or n_open.max() <= per_instance
+            n_abstained = found.prediction.n_abstained
+            assert count is None or found.count == n_abstained.sum() <= count
+            assert per_instance is None or n_abstained.max() <= per_instance
             assert found.bill.total == pytest.approx(bill_of(p, found, loss, review), abs=TOLERANCE)
             assert found.prediction.expected_loss.sum() == pytest.approx(found.bill.total, abs=TOLERANCE)
             assert found.bill.reviews == pytest.approx(review * found.count)
@@ -80,7 +40,7 @@ def test_the_optimum_for_every_count(case, review, per_instance):
 
 @pytest.mark.parametrize("loss", ["rank", "f1", "jaccard", "subset"])
 def test_the_gap_bounds_what_is_missed_and_is_small(loss, monkeypatch):
-    monkeypatch.setattr(_per_instance, "CORE", 16.0)  # two instances around the margin only
+    monkeypatch.setattr(_per_instance, "MAX_OPERATIONS", 16.0)  # two instances around the end only
     p = random_probabilities(40, 6, seed=5)
     gaps = []
     for count in range(0, 200, 7):
@@ -108,10 +68,10 @@ def test_caps_per_label_and_per_instance(case, by_label):
             found = budget.solve(
                 p, loss=loss, count=total, per_instance=per_instance, per_label=per_label, review=review
             )
-            open_ = found.prediction.abstained
-            assert open_.sum() <= total
-            assert open_.sum(axis=1).max() <= per_instance
-            assert (open_.sum(axis=0) <= per_label).all()
+            reviewed = found.prediction.abstained
+            assert reviewed.sum() <= total
+            assert reviewed.sum(axis=1).max() <= per_instance
+            assert (reviewed.sum(axis=0) <= per_label).all()
             assert found.bill.total == pytest.approx(best, abs=TOLERANCE)
             assert found.bill.total == pytest.approx(bill_of(p, found, loss, review), abs=TOLERANCE)
             assert found.gap == 0
@@ -200,8 +160,8 @@ def test_large_tables_are_solved_alike(loss, limits, monkeypatch):
     p = np.vstack([rng.beta(0.3, 1.0, (6000, 12)), rng.choice([0.1, 0.3, 0.5], (3000, 12))])
     whole = [budget.solve(p, loss=loss, rate=rate, **limits) for rate in (0.001, 0.05, 0.3, 1.0)]
     for module in (_per_instance, _per_entry):
-        monkeypatch.setattr(module, "SAMPLE", 100)
-    monkeypatch.setattr(_per_instance, "WHOLE", 1)
+        monkeypatch.setattr(module, "SAMPLE_ROWS", 100)
+    monkeypatch.setattr(_per_instance, "MAX_PROFILED_ENTRIES", 1)
     for expected, rate in zip(whole, (0.001, 0.05, 0.3, 1.0), strict=True):
         found = budget.solve(p, loss=loss, rate=rate, **limits)
         assert found.price.cost == pytest.approx(expected.price.cost, rel=1e-9)
@@ -252,11 +212,11 @@ def test_probabilities_that_differ_by_rounding_only(as_table):
 @pytest.mark.parametrize("loss", ["f1", "subset", "rank"])
 def test_large_tables_with_probabilities_that_differ_by_rounding_only(loss, monkeypatch):
     p = np.random.default_rng(1).integers(0, 11, (3000, 5)) / 10
-    monkeypatch.setattr(_per_instance, "CORE", 100.0)
+    monkeypatch.setattr(_per_instance, "MAX_OPERATIONS", 100.0)
     counts = range(200, 15_000, 1300)
     whole = [budget.solve(abstain.risk_profile(p, loss=loss), count=count) for count in counts]
-    monkeypatch.setattr(_per_instance, "SAMPLE", 50)
-    monkeypatch.setattr(_per_instance, "WHOLE", 1)
+    monkeypatch.setattr(_per_instance, "SAMPLE_ROWS", 50)
+    monkeypatch.setattr(_per_instance, "MAX_PROFILED_ENTRIES", 1)
     for count, expected in zip(counts, whole, strict=True):
         found = budget.solve(p, loss=loss, count=count)
         assert found.count <= count
@@ -271,7 +231,7 @@ def test_the_gap_knows_of_instances_that_were_not_looked_at(monkeypatch):
     p[:, 0] = 0.02 * (1 - 1e-3 * rng.random(4400))
     p[rng.choice(4400, 60, replace=False)] = 0.5 - 1e-3 * rng.random((60, 10))
     best = least_bill(p, "subset", total=15)
-    monkeypatch.setattr(_per_instance, "WHOLE", 1)
+    monkeypatch.setattr(_per_instance, "MAX_PROFILED_ENTRIES", 1)
     found = budget.solve(p, loss="subset", count=15)
     assert best - TOLERANCE <= found.bill.total <= best + found.gap + TOLERANCE
 
@@ -315,8 +275,8 @@ def test_sparse_tables_without_a_profile_are_refused():
 
 @pytest.mark.parametrize("loss", ["hamming", "f1"])
 def test_the_row_of_a_large_table_is_named(loss, monkeypatch):
-    monkeypatch.setattr(_per_instance, "WHOLE", 1)
-    monkeypatch.setattr(_per_entry, "SAMPLE", 100)
+    monkeypatch.setattr(_per_instance, "MAX_PROFILED_ENTRIES", 1)
+    monkeypatch.setattr(_per_entry, "SAMPLE_ROWS", 100)
     for row in (0, 4000, 7777):
         p = pd.DataFrame(np.random.default_rng(0).random((10_000, 2)), columns=["a", "b"]).add_prefix("label ")
         p.iloc[row, 1] = 1.5

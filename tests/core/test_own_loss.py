@@ -10,15 +10,16 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import LogisticRegression
-from tests.budget.test_solve import least_bill
 from tests.core.test_properties import assert_witness, slow_is_monotone
+from tests.oracles.budgets import least_bill
 from tests.support.cases import PENALTIES, random_probabilities
 
 import abstain
 from abstain import InvalidBudget, InvalidGuarantee, InvalidLoss, InvalidPenalty, budget, curves, metrics
 from abstain._core import exhaustive
 from abstain.budget import _per_instance
-from abstain.budget._two_pass import Reviewer, Sketch
+from abstain.budget._histogram import SavingsHistogram
+from abstain.budget._two_pass import TwoPassDecider
 from abstain.guarantee import control
 from abstain.streams import Job, budget_files, decide_files
 from abstain.streams._evaluate import evaluate_files
@@ -240,8 +241,8 @@ def test_sparse_tables_are_refused_where_what_is_not_stored_would_matter():
     loss, table = WrongShare(), sparse.csr_array(THIN)
     chunks = da.from_array(THIN, chunks=(10, M)).map_blocks(sparse.csr_array)
     answers = abstain.PartialPrediction(sparse.csr_array(some_truth(THIN)))
-    sketch = Sketch(TwoErrors(), M)
-    sketch.loss = loss
+    histogram = SavingsHistogram(TwoErrors(), M)
+    histogram.loss = loss
     for refused in (
         lambda: abstain.decide(table, loss),
         lambda: abstain.decide(chunks, loss),
@@ -249,7 +250,7 @@ def test_sparse_tables_are_refused_where_what_is_not_stored_would_matter():
         lambda: abstain.risk_profile(chunks, loss=loss),
         lambda: budget.solve(table, loss=loss, count=3),
         lambda: budget.solve(chunks, loss=loss, count=3),
-        lambda: sketch.add(table),
+        lambda: histogram.add(table),
         lambda: metrics.generalized_loss(some_truth(THIN), answers, loss=loss, penalty=0.1),
         lambda: metrics.expected_generalized_loss(table, some_truth(THIN), loss=loss, penalty=0.1),
         lambda: abstain.review_queue(table, answers, loss=loss),
@@ -332,7 +333,7 @@ def test_limits_of_labels_are_refused_by_other_losses(loss, limits, tmp_path):
     for refused in (
         lambda: budget.solve(p, loss=loss, **limits),
         lambda: budget.solve(da.from_array(p, chunks=(5, M)), loss=loss, **limits),
-        lambda: budget_files(tmp_path / "p.csv", loss, **limits),
+        lambda: budget_files(tmp_path / "p.csv", loss=loss, **limits),
     ):
         with pytest.raises(InvalidBudget, match="needs a loss that is a sum over labels"):
             refused()
@@ -342,35 +343,37 @@ def test_limits_of_labels_are_refused_by_other_losses(loss, limits, tmp_path):
 def test_large_tables_are_solved_alike(loss, monkeypatch):
     p = random_probabilities(300, M, 7)
     whole = budget.solve(p, loss=loss, rate=0.2)
-    monkeypatch.setattr(_per_instance, "WHOLE", 1)
-    monkeypatch.setattr(_per_instance, "SAMPLE", 20)
+    monkeypatch.setattr(_per_instance, "MAX_PROFILED_ENTRIES", 1)
+    monkeypatch.setattr(_per_instance, "SAMPLE_ROWS", 20)
     found = budget.solve(p, loss=loss, rate=0.2)
     assert found.bill.total == pytest.approx(whole.bill.total, abs=TOLERANCE + found.gap + whole.gap)
 
 
 @pytest.mark.parametrize("name", ["surprise", "missed", "two errors"])
-def test_sketches_find_the_price_in_two_passes(name):
+def test_histograms_find_the_price_in_two_passes(name):
     loss, batches = OWN[name], np.random.default_rng(4).beta(0.5, 0.8, (3, 60, M))
     best = budget.solve(batches.reshape(-1, M), loss=loss, count=90)
-    sketch = Sketch(loss, M)
+    histogram = SavingsHistogram(loss, M)
     for batch in batches:
-        sketch.add(batch)
-    reviewer = Reviewer(sketch, 90)
-    answers = [reviewer(batch) for batch in batches]
-    assert reviewer.count <= 90
+        histogram.add(batch)
+    decider = TwoPassDecider(histogram, 90)
+    answers = [decider.decide(batch) for batch in batches]
+    assert decider.count <= 90
     bill = sum(answer.expected_loss.sum() for answer in answers)
-    assert best.bill.total - best.gap - TOLERANCE <= bill <= best.bill.total + reviewer.gap + TOLERANCE
-    assert reviewer.gap < (1e-3 if loss.is_decomposable else M * best.price.cost)
-    assert sketch.price(reviewer.margin).cost == pytest.approx(best.price.cost, rel=1e-4)
+    assert best.bill.total - best.gap - TOLERANCE <= bill <= best.bill.total + decider.gap + TOLERANCE
+    assert decider.gap < (1e-3 if loss.is_decomposable else M * best.price.cost)
+    assert histogram.price(decider.threshold_bin).cost == pytest.approx(best.price.cost, rel=1e-4)
 
 
-def test_sketches_know_how_small_a_cost_is():
+def test_histograms_know_how_small_a_cost_is():
     """What saves little of the greatest cost is all the same; the greatest cost is the loss's own, not 1."""
     tiny = Surprise([0.5, 0.1, 0.03, 0.3], scale=1e-30)
     p = np.random.default_rng(4).beta(0.5, 0.8, (60, M))
-    sketch = Sketch(tiny, M)
-    sketch.add(p)
-    assert sketch.price(sketch.margin(50)).cost == pytest.approx(budget.solve(p, loss=tiny, count=50).price.cost)
+    histogram = SavingsHistogram(tiny, M)
+    histogram.add(p)
+    assert histogram.price(histogram.threshold_bin(50)).cost == pytest.approx(
+        budget.solve(p, loss=tiny, count=50).price.cost
+    )
 
 
 # Dask
@@ -456,23 +459,23 @@ def test_budgets_of_files_are_those_of_the_table(loss, limits, files):
     p, folder = files
     if "per_label" not in limits and "count" in limits:
         limits = limits | {"count": 20}
-    found = budget_files(folder / "p.parquet", loss, **limits, output=folder / "q.parquet")
+    found = budget_files(folder / "p.parquet", loss=loss, **limits, output=folder / "q.parquet")
     best = budget.solve(p, loss=loss, **limits)
     assert found.count == best.count
     assert found.bill.total == pytest.approx(best.bill.total, abs=TOLERANCE + (found.gap or 0.0))
     answers = np.nan_to_num(abstain.read_table(folder / "q.parquet").values, nan=-1)
     assert ((answers == -1).sum(axis=0) <= full_limits(limits, p)["per_label"]).all()
-    priced = budget_files(folder / "p.parquet", loss, **limits)
+    priced = budget_files(folder / "p.parquet", loss=loss, **limits)
     assert priced.bill.total == pytest.approx(found.bill.total, rel=1e-4)
 
 
 def test_budgets_of_files_need_to_know_how_dear_a_loss_can_be(files):
     p, folder = files
-    found = budget_files(folder / "p.parquet", TwoErrors(), count=20)
+    found = budget_files(folder / "p.parquet", loss=TwoErrors(), count=20)
     best = budget.solve(p, loss=TwoErrors(), count=20)
     assert found.bill.total == pytest.approx(best.bill.total, abs=TOLERANCE + found.gap + best.gap)
     with pytest.raises(InvalidLoss, match=r"WrongShare\(\) does not say from which cost .* define highest_cost"):
-        budget_files(folder / "p.parquet", WrongShare(), count=20)
+        budget_files(folder / "p.parquet", loss=WrongShare(), count=20)
 
 
 # Curves
@@ -586,7 +589,7 @@ def test_guarantees_for_each_label(loss):
 @sums
 def test_guarantees_in_expectation(loss):
     p, y = sample()
-    rule = control(p, y, risk="overall_error", target=0.05, confidence=None, loss=loss)
+    rule = control(p, y, risk="overall_error", target=0.05, confidence="expectation", loss=loss)
     answers = rule.decide(p)
     assert ((answers.labels != y) & ~answers.abstained).mean() <= 0.05
 
@@ -596,7 +599,7 @@ def test_guarantees_that_cannot_be_given_are_refused():
     with pytest.raises(InvalidLoss, match="cannot price labels one by one"):
         control(p, y, loss=TwoErrors(), per="label")
     with pytest.raises(InvalidGuarantee, match="labels may be answered differently"):
-        control(p, y, loss=TwoErrors(), risk="overall_error", confidence=None)
+        control(p, y, loss=TwoErrors(), risk="overall_error", confidence="expectation")
     with pytest.raises(InvalidLoss, match="define highest_cost"):
         control(p, y, loss=WrongShare())
 

@@ -1,4 +1,4 @@
-"""Guarantees: the candidates' outcomes against one decision at a time, and the promise itself by simulation.
+"""Guarantees: the candidates' outcomes against one decision at a time, and the guarantee itself by simulation.
 
 A population of some thousand instances is drawn from with replacement, so that the true risk of every candidate is
 known. What is certified is chosen by the code that `control` uses; some simulations go through `control` itself.
@@ -17,9 +17,9 @@ from abstain import guarantee
 from abstain._core.probabilities import Probabilities
 from abstain._utils.errors import InvalidGuarantee, InvalidLabels, InvalidLoss, InvalidProbabilities
 from abstain.guarantee import RISKS, control
-from abstain.guarantee._candidates import LADDER, candidate_costs, tally_of_instances, tally_of_labels
+from abstain.guarantee._candidates import COST_SHARES, candidate_costs, count_by_instance, count_by_label
 from abstain.guarantee._risks import Sample
-from abstain.guarantee._selection import choose, choose_by_count, choose_by_p_value, choose_in_expectation, divide
+from abstain.guarantee._selection import choose, choose_by_count, choose_by_p_value, choose_in_expectation, divide_error
 
 DRAWS = 2000
 ERROR = 0.1
@@ -62,7 +62,7 @@ def draw(rng, n, m=6, distortion=lambda p: p):
     return distortion(p), (luck < p).astype(np.int8)
 
 
-def silent(p, y):
+def without_relevant_labels(p, y):
     y[: len(y) * 3 // 5] = 0
     return p, y
 
@@ -73,7 +73,7 @@ POPULATIONS = {
     "cubed": lambda rng, n: draw(rng, n, distortion=lambda p: p**3),
     "reversed": lambda rng, n: draw(rng, n, distortion=lambda p: 1 - p),
     "rounded": lambda rng, n: draw(rng, n, distortion=lambda p: p.round(1)),
-    "all-zero rows": lambda rng, n: silent(*draw(rng, n)),
+    "all-zero rows": lambda rng, n: without_relevant_labels(*draw(rng, n)),
 }
 
 
@@ -86,19 +86,19 @@ def population():
         if name not in known:
             p, y = POPULATIONS[name](np.random.default_rng(5), n)
             loss = abstain.Hamming()
-            tally = tally_of_instances(Probabilities(p), y, loss, candidate_costs(loss, p.shape[1], False))
-            known[name] = p, y, tally
+            counts = count_by_instance(Probabilities(p), y, loss, candidate_costs(loss, p.shape[1], per_label=False))
+            known[name] = p, y, counts
         return known[name]
 
     return find
 
 
-# What the simulations need: whether a choice breaks the promise, and how many labels it answers, in truth.
+# What the simulations need: whether a choice breaks the guarantee, and how many labels it answers, in truth.
 
 
-def truth_about(sample, limit, tally):
+def truth_about(sample, limit, counts):
     bad, counted = sample.bad.sum(axis=0, dtype=float), sample.counted.sum(axis=0, dtype=float)
-    return bad > limit * counted + 1e-9, tally.answered.mean(axis=0)
+    return bad > limit * counted + 1e-9, counts.answered.mean(axis=0)
 
 
 def simulate(sample, limit, n, chooser, draws=DRAWS, seed=0):
@@ -110,89 +110,91 @@ def simulate(sample, limit, n, chooser, draws=DRAWS, seed=0):
     found = np.empty(draws, int)
     for k in range(draws):
         rows = rng.integers(0, len(bad), n)
-        found[k] = chooser(Sample(bad[rows], counted[rows], sample.most), limit)
+        found[k] = chooser(Sample(bad[rows], counted[rows], sample.max_counted), limit)
     return found
 
 
-def test_the_harness_finds_broken_promises(population):
+def test_the_harness_finds_broken_guarantees(population):
     """Taking the last candidate that looks good is what a guarantee is not."""
-    _, _, tally = population("calibrated")
+    _, _, counts = population("calibrated")
     risk = RISKS["answered_error"]
-    limit, sample = risk.limit(0.1, False), risk.sample(tally, 6, False)
+    limit, sample = risk.limit(0.1, False), risk.sample(counts, 6, False)
 
     def plug_in(sample, limit):
         return int(np.flatnonzero(sample.bad.sum(axis=0) <= limit * sample.counted.sum(axis=0))[-1])
 
-    is_bad, _ = truth_about(sample, limit, tally)
+    is_bad, _ = truth_about(sample, limit, counts)
     found = simulate(sample, limit, 200, plug_in)
     assert is_bad[found].sum() > 2 * MOST_VIOLATIONS
 
 
 def test_labels_are_not_independent():
-    """An instance is right or wrong as a whole: counting its labels one by one breaks the promise, we do not."""
+    """An instance is right or wrong as a whole: counting its labels one by one breaks the guarantee, we do not."""
     rng = np.random.default_rng(1)
     loss, risk, limit = abstain.Hamming(), RISKS["answered_error"], 0.2 - 1e-9
     naive = ours = 0
     for _ in range(DRAWS):
         p = rng.random((60, 6))
         y = ((p > 0.5) ^ (rng.random((60, 1)) < 0.2)).astype(np.int8)
-        sample = risk.sample(tally_of_instances(Probabilities(p), y, loss, candidate_costs(loss, 6, False)), 6, False)
+        sample = risk.sample(
+            count_by_instance(Probabilities(p), y, loss, candidate_costs(loss, 6, per_label=False)), 6, False
+        )
         totals = sample.bad.sum(axis=0), sample.counted.sum(axis=0)
-        naive += choose_by_count(*totals, limit, divide(ERROR, limit, False)).candidate >= 0
+        naive += choose_by_count(*totals, limit, divide_error(ERROR, limit, False)).candidate >= 0
         ours += choose(sample, limit, ERROR, False).candidate >= 0
     assert ours <= MOST_VIOLATIONS < naive
 
 
 # Risk, target, per, population, rows, and how often a candidate should be certified at least: 0 where it is hopeless.
 SIMULATIONS = [
-    ("answered_error", 0.1, None, "calibrated", 150, 0.8),
-    ("answered_error", 0.1, None, "calibrated", 30, 0),
-    ("answered_error", 0.15, None, "overconfident", 10, 0),
-    ("answered_error", 0.15, None, "overconfident", 100, 0.3),
+    ("answered_error", 0.1, "table", "calibrated", 150, 0.8),
+    ("answered_error", 0.1, "table", "calibrated", 30, 0),
+    ("answered_error", 0.15, "table", "overconfident", 10, 0),
+    ("answered_error", 0.15, "table", "overconfident", 100, 0.3),
     ("answered_error", 0.1, "instance", "overconfident", 100, 0.5),
-    ("answered_error", 0.15, None, "cubed", 150, 0),
-    ("answered_error", 0.3, None, "reversed", 100, 0),
-    ("answered_error", 0.15, None, "rounded", 100, 0.5),
-    ("answered_error", 0.25, None, "all-zero rows", 100, 0.05),
-    ("overall_error", 0.05, None, "overconfident", 100, 0.9),
-    ("any_error", 0.3, None, "overconfident", 10, 0.9),
-    ("any_error", 0.2, None, "reversed", 30, 0.9),
-    ("any_error", 0.2, None, "all-zero rows", 30, 0.5),
-    ("precision", 0.85, None, "calibrated", 150, 0.05),
+    ("answered_error", 0.15, "table", "cubed", 150, 0),
+    ("answered_error", 0.3, "table", "reversed", 100, 0),
+    ("answered_error", 0.15, "table", "rounded", 100, 0.5),
+    ("answered_error", 0.25, "table", "all-zero rows", 100, 0.05),
+    ("overall_error", 0.05, "table", "overconfident", 100, 0.9),
+    ("any_error", 0.3, "table", "overconfident", 10, 0.9),
+    ("any_error", 0.2, "table", "reversed", 30, 0.9),
+    ("any_error", 0.2, "table", "all-zero rows", 30, 0.5),
+    ("precision", 0.85, "table", "calibrated", 150, 0.05),
     ("precision", 0.8, "instance", "overconfident", 100, 0.5),
     ("precision", 0.33, "instance", "all-zero rows", 100, 0),
     ("recall", 0.8, "instance", "calibrated", 100, 0.2),
-    ("recall", 0.8, None, "overconfident", 150, 0),
-    ("f1", 0.8, None, "calibrated", 150, 0.3),
+    ("recall", 0.8, "table", "overconfident", 150, 0),
+    ("f1", 0.8, "table", "calibrated", 150, 0.3),
     ("f1", 0.3, "instance", "all-zero rows", 100, 0),
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "target", "per", "which", "n", "often"), SIMULATIONS)
-def test_the_promise_is_kept(population, name, target, per, which, n, often):
-    _, _, tally = population(which)
+def test_the_guarantee_holds(population, name, target, per, which, n, often):
+    _, _, counts = population(which)
     risk = RISKS[name]
-    limit, sample = risk.limit(target, per == "instance"), risk.sample(tally, 6, per == "instance")
-    is_bad, _ = truth_about(sample, limit, tally)
+    limit, sample = risk.limit(target, per == "instance"), risk.sample(counts, 6, per == "instance")
+    is_bad, _ = truth_about(sample, limit, counts)
     assert is_bad.any(), "nothing could go wrong here"
     found = simulate(sample, limit, n, lambda s, limit: choose(s, limit, ERROR, risk.is_monotone).candidate)
     assert is_bad[found[found >= 0]].sum() <= MOST_VIOLATIONS
     assert (found >= 0).mean() >= often
 
 
-def test_the_promise_is_kept_by_hoeffding_bentkus(population):
-    _, _, tally = population("overconfident")
+def test_the_guarantee_holds_by_hoeffding_bentkus(population):
+    _, _, counts = population("overconfident")
     risk = RISKS["answered_error"]
-    limit, sample = risk.limit(0.1, False), risk.sample(tally, 6, False)
-    is_bad, _ = truth_about(sample, limit, tally)
+    limit, sample = risk.limit(0.1, False), risk.sample(counts, 6, False)
+    is_bad, _ = truth_about(sample, limit, counts)
 
     found = simulate(sample, limit, 100, lambda s, limit: choose(s, limit, ERROR, False, "hoeffding_bentkus").candidate)
     assert is_bad[found[found >= 0]].sum() <= MOST_VIOLATIONS
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("per", [None, "instance", "label"])
+@pytest.mark.parametrize("per", ["table", "instance", "label"])
 def test_every_candidate_bad_by_a_hair(per):
     """Where many tests could go wrong: errors have the same chance everywhere, just above the target. By `control`."""
     rng = np.random.default_rng(1)
@@ -207,19 +209,19 @@ def test_every_candidate_bad_by_a_hair(per):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in RISKS if name != "any_error"])
-def test_the_promise_is_kept_for_all_labels_at_once(name):
+def test_the_guarantee_holds_for_all_labels_at_once(name):
     """A draw is a violation if any of the labels misses its target."""
     rng = np.random.default_rng(3)
     target = {"recall": 0.6, "precision": 0.75, "f1": 0.7, "overall_error": 0.08}.get(name, 0.1)
     p, y = draw(rng, 3000, 3, lambda p: p**1.5)
     p[:, 0] = 1 - p[:, 0]  # of one label the probabilities are upside down
     risk, loss = RISKS[name], abstain.Hamming()
-    limit, costs = risk.limit(target, False), candidate_costs(loss, 3, True)
-    each = [tally_of_labels(Probabilities(p[i : i + 1]), y[i : i + 1], loss, costs) for i in range(len(p))]
-    bad, counted, _ = zip(*(risk.sample(tally, 1, False) for tally in each), strict=True)
+    limit, costs = risk.limit(target, False), candidate_costs(loss, 3, per_label=True)
+    each = [count_by_label(Probabilities(p[i : i + 1]), y[i : i + 1], loss, costs) for i in range(len(p))]
+    bad, counted, _ = zip(*(risk.sample(counts, 1, False) for counts in each), strict=True)
     bad, counted = np.array(bad, np.int8), np.array(counted, np.int8)
     is_bad = bad.sum(axis=0) > limit * counted.sum(axis=0) + 1e-9
-    shares, violations, certified = divide(ERROR / 3, limit, risk.is_monotone), 0, np.zeros(3)
+    shares, violations, certified = divide_error(ERROR / 3, limit, risk.is_monotone), 0, np.zeros(3)
     for _ in range(DRAWS):
         rows = rng.integers(0, len(p), 150)
         totals = bad[rows].sum(axis=0), counted[rows].sum(axis=0)
@@ -234,10 +236,10 @@ def test_the_promise_is_kept_for_all_labels_at_once(name):
     ("name", "n"), [("any_error", 10), ("any_error", 60), ("overall_error", 10), ("overall_error", 60)]
 )
 def test_the_expectation_is_kept(population, name, n):
-    _, _, tally = population("overconfident")
+    _, _, counts = population("overconfident")
     risk = RISKS[name]
-    sample = risk.sample(tally, 6, False)
-    true_risk = np.append(sample.bad.mean(axis=0) / sample.most, 0.0)  # the last one is full abstention
+    sample = risk.sample(counts, 6, False)
+    true_risk = np.append(sample.bad.mean(axis=0) / sample.max_counted, 0.0)  # the last one is full abstention
     found = simulate(sample, 0.15, n, lambda sample, limit: choose(sample, limit, None, True).candidate)
     paid = true_risk[found]
     assert paid.mean() <= 0.15 + 4 * paid.std() / np.sqrt(DRAWS)
@@ -260,11 +262,11 @@ def test_the_expectation_is_kept(population, name, n):
         ("f1", 0.85, 5000, 0.93),
     ],
 )
-def test_little_is_left_open_beyond_need(population, name, target, n, share):
-    _, _, tally = population("calibrated")
+def test_little_is_abstained_on_beyond_need(population, name, target, n, share):
+    _, _, counts = population("calibrated")
     risk = RISKS[name]
-    limit, sample = risk.limit(target, False), risk.sample(tally, 6, False)
-    is_bad, answered = truth_about(sample, limit, tally)
+    limit, sample = risk.limit(target, False), risk.sample(counts, 6, False)
+    is_bad, answered = truth_about(sample, limit, counts)
     best = answered[~is_bad].max()
     found = simulate(sample, limit, n, lambda s, limit: choose(s, limit, 0.05, risk.is_monotone).candidate, draws=20)
     mine = np.append(answered, 0.0)[found].mean()
@@ -279,15 +281,15 @@ def test_candidates_decide_as_decide_does(case):
     p = random_probabilities(60, 5).round(2)
     y = (np.random.default_rng(0).random(p.shape) < p).astype(np.int8)
     loss = make_loss(case, 5)
-    costs = candidate_costs(loss, 5, False)
-    tally = tally_of_instances(Probabilities(p), y, loss, costs)
+    costs = candidate_costs(loss, 5, per_label=False)
+    counts = count_by_instance(Probabilities(p), y, loss, costs)
     for k in (0, 40, 90, 119, 120, 125, 140, 160, 200, 290, 300):
         answers = abstain.decide(p, loss, costs[0, k]).labels
-        np.testing.assert_array_equal(tally.answered[:, k], (answers >= 0).sum(axis=1))
-        np.testing.assert_array_equal(tally.hits[:, k], ((answers == 1) & (y == 1)).sum(axis=1))
-        np.testing.assert_array_equal(tally.false_alarms[:, k], ((answers == 1) & (y == 0)).sum(axis=1))
-        np.testing.assert_array_equal(tally.misses[:, k], ((answers == 0) & (y == 1)).sum(axis=1))
-    assert (tally.answered[:, -1] == 5).all()
+        np.testing.assert_array_equal(counts.answered[:, k], (answers >= 0).sum(axis=1))
+        np.testing.assert_array_equal(counts.true_positive[:, k], ((answers == 1) & (y == 1)).sum(axis=1))
+        np.testing.assert_array_equal(counts.false_positive[:, k], ((answers == 1) & (y == 0)).sum(axis=1))
+        np.testing.assert_array_equal(counts.false_negative[:, k], ((answers == 0) & (y == 1)).sum(axis=1))
+    assert (counts.answered[:, -1] == 5).all()
 
 
 @pytest.mark.parametrize("case", [case for case in LOSS_CASES if case[0] == "hamming"])
@@ -295,15 +297,15 @@ def test_candidates_of_labels_decide_as_decide_does(case):
     p = random_probabilities(60, 5).round(2)
     y = (np.random.default_rng(0).random(p.shape) < p).astype(np.int8)
     loss = make_loss(case, 5)
-    costs = candidate_costs(loss, 5, True)
-    tally = tally_of_labels(Probabilities(p), y, loss, costs)
+    costs = candidate_costs(loss, 5, per_label=True)
+    counts = count_by_label(Probabilities(p), y, loss, costs)
     for k in (0, 90, 120, 200, 300):
         answers = abstain.decide(p, loss, abstain.PerLabel(costs[:, k])).labels
-        np.testing.assert_array_equal(tally.answered[:, k], (answers >= 0).sum(axis=0))
-        np.testing.assert_array_equal(tally.hits[:, k], ((answers == 1) & (y == 1)).sum(axis=0))
-        np.testing.assert_array_equal(tally.false_alarms[:, k], ((answers == 1) & (y == 0)).sum(axis=0))
-        np.testing.assert_array_equal(tally.misses[:, k], ((answers == 0) & (y == 1)).sum(axis=0))
-    assert (tally.answered[:, -1] == 60).all()
+        np.testing.assert_array_equal(counts.answered[:, k], (answers >= 0).sum(axis=0))
+        np.testing.assert_array_equal(counts.true_positive[:, k], ((answers == 1) & (y == 1)).sum(axis=0))
+        np.testing.assert_array_equal(counts.false_positive[:, k], ((answers == 1) & (y == 0)).sum(axis=0))
+        np.testing.assert_array_equal(counts.false_negative[:, k], ((answers == 0) & (y == 1)).sum(axis=0))
+    assert (counts.answered[:, -1] == 60).all()
 
 
 @pytest.mark.parametrize("loss", ["hamming", abstain.Hamming(2.0, 0.5), "subset", "f1", "jaccard"], ids=str)
@@ -325,7 +327,7 @@ def test_the_rule_says_what_it_does(name, loss):
 
 
 @pytest.mark.parametrize("loss", ["hamming", "f1", "jaccard", "subset"])
-@pytest.mark.parametrize("edge", [1e-6, LADDER[47], LADDER[47] / 2, 0.05, np.nextafter(LADDER[200], 1)])
+@pytest.mark.parametrize("edge", [1e-6, COST_SHARES[47], COST_SHARES[47] / 2, 0.05, np.nextafter(COST_SHARES[200], 1)])
 def test_ties_fall_as_on_the_calibration_sample(loss, edge):
     """Probabilities that are clipped just where a candidate's cost is: half of what is said to be sure is wrong."""
     rng = np.random.default_rng(3)
@@ -343,7 +345,7 @@ def test_ties_fall_as_on_the_calibration_sample(loss, edge):
 
 
 @pytest.mark.parametrize("method", ["betting", "hoeffding_bentkus"])
-def test_the_promise_is_kept_by_sorted_samples(method):
+def test_the_guarantee_holds_by_sorted_samples(method):
     """A clean source first, then a noisy one: what it is worth must not be judged by the first rows."""
     rng = np.random.default_rng(6)
     violations = 0
@@ -413,9 +415,9 @@ def test_testing_in_order_is_a_closed_test():
 
 def test_the_error_is_divided():
     for limit in (0.001, 0.02, 0.3, 0.5, 0.9):
-        assert divide(0.05, limit, False).sum() == pytest.approx(0.05)
-        assert divide(0.05, limit, True).sum() == 0.05
-    assert (np.diff(LADDER) > 0).all()
+        assert divide_error(0.05, limit, False).sum() == pytest.approx(0.05)
+        assert divide_error(0.05, limit, True).sum() == 0.05
+    assert (np.diff(COST_SHARES) > 0).all()
 
 
 def test_conformal_by_hand():
@@ -428,17 +430,17 @@ def test_conformal_by_hand():
 def test_conformal_answers_more():
     p, y = draw(np.random.default_rng(2), 300)
     sure = control(p, y, risk="any_error", target=0.15)
-    expected = control(p, y, risk="any_error", target=0.15, confidence=None)
+    expected = control(p, y, risk="any_error", target=0.15, confidence="expectation")
     assert expected.cost > sure.cost
     assert np.isnan(expected.p_value)
     wrong = (expected.decide(p).labels >= 0) & (expected.decide(p).labels != y)
     assert (wrong.any(axis=1).sum() + 1) / 301 <= 0.15
-    each = control(p, y, risk="overall_error", target=0.1, confidence=None, per="label")
+    each = control(p, y, risk="overall_error", target=0.1, confidence="expectation", per="label")
     assert each.satisfied.all()
     assert ((300 * each.estimate + 1) / 301 <= 0.1).all()
 
 
-# Nothing to promise.
+# Nothing to guarantee.
 
 
 @pytest.mark.parametrize("loss", ["hamming", "subset", "f1", "jaccard"])
@@ -456,13 +458,13 @@ def test_full_abstention_answers_nothing(loss):
 
 
 def test_no_rows_satisfy_nothing():
-    for per in (None, "instance", "label"):
+    for per in ("table", "instance", "label"):
         rule = control(np.empty((0, 3)), np.empty((0, 3)), per=per)
         assert not np.any(rule.satisfied)
-    assert not control(np.empty((0, 3)), np.empty((0, 3)), risk="any_error", confidence=None).satisfied
+    assert not control(np.empty((0, 3)), np.empty((0, 3)), risk="any_error", confidence="expectation").satisfied
 
 
-def test_silent_rows_only():
+def test_rows_without_relevant_labels():
     """No label is relevant: nothing can be learnt of recall, and all of errors."""
     p, y = np.random.default_rng(0).random((500, 3)) * 0.3, np.zeros((500, 3))
     assert control(p, y).decide(p).n_abstained.sum() == 0
@@ -484,9 +486,9 @@ def test_free_errors():
 def test_sparse_and_dense_agree():
     p, y = draw(np.random.default_rng(4), 600)
     p[p < 0.1] = 0.0
-    y[:, 5] = p[:, 5] < 0.5  # upside down: must be left open
+    y[:, 5] = p[:, 5] < 0.5  # upside down: must be abstained on
     p[:, 5] = p[:, 5].round()
-    for per, target in ((None, 0.3), ("label", 0.12)):
+    for per, target in (("table", 0.3), ("label", 0.12)):
         dense = control(p, y, target=target, per=per)
         thin = control(sparse.csr_array(p), sparse.csr_array(y), target=target, per=per)
         np.testing.assert_array_equal(dense.cost, thin.cost)
@@ -516,7 +518,7 @@ def test_names_are_kept_and_compared():
 def test_inputs_stay_as_they_are():
     p, y = draw(np.random.default_rng(4), 300)
     p.flags.writeable = y.flags.writeable = False
-    for per in (None, "instance", "label"):
+    for per in ("table", "instance", "label"):
         control(p, y, target=0.2, per=per).decide(p)
 
 
@@ -535,7 +537,9 @@ def test_what_it_says():
     shown = repr(control(p, y, target=0.1))
     assert shown.startswith("Rule for Hamming(): answered_error ≤ 0.1 with 0.95 confidence\ncost 0.")
     assert "precision for each label ≥ 0.8" in repr(control(p, y, risk="precision", target=0.8, per="label"))
-    assert "any_error ≤ 0.2 in expectation" in repr(control(p, y, risk="any_error", target=0.2, confidence=None))
+    assert "any_error ≤ 0.2 in expectation" in repr(
+        control(p, y, risk="any_error", target=0.2, confidence="expectation")
+    )
     assert "not satisfied" in repr(control(p[:5], y[:5]))
     assert "per instance" in repr(control(p, y, target=0.1, per="instance"))
 
@@ -552,13 +556,15 @@ def test_what_it_says():
         ({"per": ["label"]}, InvalidGuarantee, "per is "),
         ({"confidence": 95}, InvalidGuarantee, "confidence is 95; expected a number between 0 and 1"),
         ({"confidence": True}, InvalidGuarantee, "confidence is True"),
-        ({"confidence": None}, InvalidGuarantee, "'answered_error' may fall as more is answered"),
+        ({"confidence": None}, InvalidGuarantee, "confidence is None; expected a number .* or 'expectation'"),
+        ({"per": None}, InvalidGuarantee, "per is None; expected 'table'"),
+        ({"confidence": "expectation"}, InvalidGuarantee, "'answered_error' may fall as more is answered"),
         (
-            {"confidence": None, "risk": "any_error", "loss": "f1"},
+            {"confidence": "expectation", "risk": "any_error", "loss": "f1"},
             InvalidGuarantee,
             "cannot be controlled in expectation",
         ),
-        ({"per": "row"}, InvalidGuarantee, "per is 'row'; expected None, 'instance' or 'label'"),
+        ({"per": "row"}, InvalidGuarantee, "per is 'row'; expected 'table', 'instance' or 'label'"),
         ({"per": "label", "risk": "any_error"}, InvalidGuarantee, "use 'overall_error'"),
         ({"method": "bootstrap"}, InvalidGuarantee, "method is 'bootstrap'; expected 'betting' or"),
         ({"loss": "rank"}, InvalidLoss, "ranks labels and answers none"),

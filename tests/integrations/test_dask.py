@@ -335,7 +335,7 @@ def test_budgets_by_label(table, limits):
 
 
 def test_labels_without_a_cap_are_not_collected(monkeypatch):
-    monkeypatch.setattr("abstain.integrations._dask.budget_per_entry.COMPARED", 200)
+    monkeypatch.setattr("abstain.integrations._dask.budget_per_entry.MAX_COMPARED_ENTRIES", 200)
     p = np.random.default_rng(5).random((3000, 8))
     x = da.from_array(p, chunks=(500, 8))
     for limits in ({"per_label": {0: 9}}, {"per_label": {0: 9, 3: 4}, "count": 100}):
@@ -354,17 +354,16 @@ def test_budgets_of_thin_tables_are_the_same(loss):
 
 
 @pytest.mark.parametrize("loss", ["f1", "rank", "subset"])
-@pytest.mark.parametrize("spare", [6, 30, 70])
-def test_ties_are_counted_where_there_are_many(loss, spare, monkeypatch):
+@pytest.mark.parametrize("moved", [6, 30, 70])
+def test_ties_are_counted_where_there_are_many(loss, moved, monkeypatch):
     module = "abstain.integrations._dask.budget_per_instance"
     p = np.random.default_rng(6).choice([0.1, 0.3, 0.45], (400, 3))
     x = da.from_array(p, chunks=((150, 0, 1, 249), 3))
-    monkeypatch.setattr(f"{module}.SPARE", spare)
-    monkeypatch.setattr("abstain.budget._per_instance.CORE", (2 * spare) ** 2)
+    monkeypatch.setattr("abstain.budget._per_instance.MAX_OPERATIONS", (2 * moved) ** 2)
     for limits in ({"count": 77}, {"count": 300, "per_instance": 2}, {"count": 500, "review": 0.01}):
         found = []
         for collected in (10**9, 0):
-            monkeypatch.setattr(f"{module}.COLLECTED", collected)
+            monkeypatch.setattr(f"{module}.MAX_COLLECTED_REVIEWS", collected)
             found.append(abstain.budget.solve(x, loss=loss, **limits))
         first, second = found
         assert (first.price.cost, first.gap) == (second.price.cost, second.gap)
@@ -397,7 +396,7 @@ def test_budgets_that_cannot_be_solved(x):
     with pytest.raises(abstain.InvalidBudget, match="caps per instance and per label at once are a matching"):
         abstain.budget.solve(x, per_instance=1, per_label=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("abstain.integrations._dask.budget_per_entry.COMPARED", 100)
+        patch.setattr("abstain.integrations._dask.budget_per_entry.MAX_COMPARED_ENTRIES", 100)
         with pytest.raises(abstain.InvalidBudget, match="allow more reviews than the 100 that can be compared"):
             abstain.budget.solve(x, per_label=20)
     with pytest.raises(abstain.InvalidBudget, match="rate is 2"):

@@ -61,7 +61,7 @@ OF_LABELS = [
 ]
 
 
-def said(limits):
+def name_limits(limits):
     return ", ".join(f"{name}={'by label' if np.size(value) > 1 else value}" for name, value in limits.items())
 
 
@@ -126,7 +126,7 @@ def codes_in(path, is_ranking):
 def spend(sources, loss, folder, **options):
     """What is found, and the answers that are written."""
     output = folder / ("out.npz" if sources.is_sparse else "out.csv")
-    found = budget_files(sources, loss, output=output, **options)
+    found = budget_files(sources, loss=loss, output=output, **options)
     return found, codes_in(output, loss.gives_rankings)
 
 
@@ -135,9 +135,9 @@ def check_bill(found, codes, p, loss, review=0.0):
     kind = abstain.PartialRanking if loss.gives_rankings else abstain.PartialPrediction
     penalty = abstain.PerLabel(review) if np.ndim(review) else review
     paid = len(p) * expected_generalized_loss(p, kind(codes), loss=loss, penalty=penalty)
-    left_open = codes == -1
-    assert found.count == left_open.sum()
-    assert found.bill.reviews == pytest.approx((left_open * review).sum(), abs=1e-9)
+    reviewed = codes == -1
+    assert found.count == reviewed.sum()
+    assert found.bill.reviews == pytest.approx((reviewed * review).sum(), abs=1e-9)
     assert found.bill.total == pytest.approx(paid, abs=1e-8)
     assert found.bill.errors == pytest.approx(found.bill.total - found.bill.reviews, abs=1e-8)
 
@@ -171,7 +171,7 @@ def check_allocation(found, codes, p, loss, limits):
 # --- as good as the whole table ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("limits", LIMITS, ids=said)
+@pytest.mark.parametrize("limits", LIMITS, ids=name_limits)
 @pytest.mark.parametrize("name", LOSSES)
 def test_two_passes_are_as_good_as_the_whole_table(name, limits, tmp_path):
     found, codes = spend(write_files(P, tmp_path / "in", ".parquet"), LOSSES[name], tmp_path, **limits)
@@ -188,7 +188,7 @@ def test_any_form_of_files(form, name, tmp_path):
     assert best.count == found.budget == int(0.11 * N * M)
 
 
-@pytest.mark.parametrize("limits", OF_LABELS, ids=said)
+@pytest.mark.parametrize("limits", OF_LABELS, ids=name_limits)
 @pytest.mark.parametrize(("form", "name"), [(".parquet", "hamming"), ("long.csv", "costs")])
 def test_labels_with_costs_and_caps_of_their_own(form, name, limits, tmp_path):
     loss, p = LOSSES[name], table_of(form)
@@ -200,11 +200,11 @@ def test_labels_with_costs_and_caps_of_their_own(form, name, limits, tmp_path):
     assert ((codes == -1).sum(axis=0) <= caps).all()
 
 
-@pytest.mark.parametrize("limits", [{"count": 50, "review": BY_LABEL}, {"count": 50, "per_label": 3}], ids=said)
+@pytest.mark.parametrize("limits", [{"count": 50, "review": BY_LABEL}, {"count": 50, "per_label": 3}], ids=name_limits)
 @pytest.mark.parametrize("name", BUNDLES)
 def test_labels_that_depend_on_each_other_have_no_prices_of_their_own(name, limits, tmp_path):
     with pytest.raises(InvalidBudget, match="needs a loss that is a sum over labels"):
-        budget_files(write_files(P, tmp_path / "in", ".csv"), LOSSES[name], output=tmp_path / "out.csv", **limits)
+        budget_files(write_files(P, tmp_path / "in", ".csv"), loss=LOSSES[name], output=tmp_path / "out.csv", **limits)
     assert [file.name for file in tmp_path.iterdir()] == ["in"]
 
 
@@ -224,7 +224,7 @@ def by_sorting(saves, count, per_instance=None, per_label=None):
 
 
 @pytest.mark.parametrize("count", [40, 333, N * M])
-@pytest.mark.parametrize("caps", [{}, {"per_instance": 2}, {"per_label": 45}], ids=said)
+@pytest.mark.parametrize("caps", [{}, {"per_instance": 2}, {"per_label": 45}], ids=name_limits)
 @pytest.mark.parametrize("review", [0.0, 0.04, BY_LABEL], ids=["free", "uniform", "by label"])
 def test_reviews_of_single_labels_are_those_that_save_most(count, caps, review, tmp_path):
     missed, wrong = COSTS.false_negative * P, COSTS.false_positive * (1 - P)
@@ -239,7 +239,7 @@ def test_reviews_of_single_labels_are_those_that_save_most(count, caps, review, 
 # --- ties -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("limits", [{"count": 300}, {"rate": 0.4}, {"count": 200, "per_instance": 2}], ids=said)
+@pytest.mark.parametrize("limits", [{"count": 300}, {"rate": 0.4}, {"count": 200, "per_instance": 2}], ids=name_limits)
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_of_exact_ties_the_first_ones_are_reviewed(limits, is_sparse, tmp_path):
     p = np.random.default_rng(3).choice([0.0625, 0.25, 0.375, 0.75, 1.0], (N, M))
@@ -298,13 +298,13 @@ def test_what_ties_with_the_price_is_answered_on_new_data(tmp_path):
 @pytest.mark.parametrize(
     ("name", "limits"),
     [("costs", limits) for limits in [*LIMITS[::2], *OF_LABELS]] + [("f1", limits) for limits in LIMITS[1:]],
-    ids=lambda value: value if isinstance(value, str) else said(value),
+    ids=lambda value: value if isinstance(value, str) else name_limits(value),
 )
 def test_without_an_output_the_price_and_the_bill_are_the_same(name, limits, tmp_path):
     loss, sources = LOSSES[name], write_files(P, tmp_path / "in", ".parquet")
     written, _ = spend(sources, loss, tmp_path, **limits)
     (tmp_path / "out.csv").unlink()
-    priced = budget_files(sources, loss, **limits)
+    priced = budget_files(sources, loss=loss, **limits)
     assert [file.name for file in tmp_path.iterdir()] == ["in"]
     assert priced.price.cost == written.price.cost
     np.testing.assert_array_equal(priced.price.decide(NEW).codes, written.price.decide(NEW).codes)
@@ -326,7 +326,7 @@ def test_without_an_output_the_price_and_the_bill_are_the_same(name, limits, tmp
         ({"review": 0.1}, 1, 1),
         ({"per_instance": 1}, 1, 1),
     ],
-    ids=lambda value: said(value) if isinstance(value, dict) else str(value),
+    ids=lambda value: name_limits(value) if isinstance(value, dict) else str(value),
 )
 @pytest.mark.parametrize("form", [".parquet", "sparse.npz", "long.csv"])
 def test_progress_is_told_of_every_pass(form, limits, n_passes, n_without_output, tmp_path):
@@ -334,7 +334,7 @@ def test_progress_is_told_of_every_pass(form, limits, n_passes, n_without_output
     n_known = None if form.startswith("long") else N
     for output, passes in ((tmp_path / "out.parquet", n_passes), (None, n_without_output)):
         told = Told()
-        budget_files(sources, abstain.Hamming(), output=output, progress=told, **limits)
+        budget_files(sources, loss=abstain.Hamming(), output=output, progress=told, **limits)
         assert told.expected == [n_known] * passes
         assert told.done == [N] * passes
 
@@ -343,7 +343,7 @@ def test_progress_is_told_of_every_pass(form, limits, n_passes, n_without_output
 def test_long_answers_list_what_was_reviewed(kind, tmp_path):
     sources = write_files(THIN, tmp_path / "in", "long.csv")
     output = tmp_path / f"out{kind}"
-    found = budget_files(sources, COSTS, count=200, review=0.03, output=output)
+    found = budget_files(sources, loss=COSTS, count=200, review=0.03, output=output)
     table = (pq.read_table if kind == ".parquet" else pa_csv.read_csv)(output)
     codes = np.zeros((N, M), int)
     for row, label, answer in zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True):
@@ -354,7 +354,7 @@ def test_long_answers_list_what_was_reviewed(kind, tmp_path):
 
 @pytest.mark.parametrize("form", [".csv", "sparse.npz"])
 @pytest.mark.parametrize("name", ["costs", "f1", "rank"])
-@pytest.mark.parametrize("limits", [{"count": 90}, {"review": 0.05}], ids=said)
+@pytest.mark.parametrize("limits", [{"count": 90}, {"review": 0.05}], ids=name_limits)
 def test_the_queue_lists_the_reviews_that_are_bought(form, name, limits, tmp_path):
     loss, p = LOSSES[name], table_of(form)
     sources = write_files(p, tmp_path / "in", form)
@@ -368,12 +368,12 @@ def test_the_queue_lists_the_reviews_that_are_bought(form, name, limits, tmp_pat
     assert found.count == len(whole["id"]) > 20
 
 
-@pytest.mark.parametrize("limits", [{"rate": 0.5}, {"count": 3}, {"review": 0.1}, {"per_label": 2}], ids=said)
+@pytest.mark.parametrize("limits", [{"rate": 0.5}, {"count": 3}, {"review": 0.1}, {"per_label": 2}], ids=name_limits)
 def test_no_rows(limits, tmp_path):
     write_table(Table(np.empty((0, 2)), ["a", "b"]), tmp_path / "p.parquet")
     sources = open_sources(tmp_path / "p.parquet", passes=2)
     for output in (None, tmp_path / "out.csv"):
-        found = budget_files(sources, abstain.Hamming(), output=output, **limits)
+        found = budget_files(sources, loss=abstain.Hamming(), output=output, **limits)
         assert (found.n_rows, found.count, found.bill.total) == (0, 0, 0.0)
     assert read_table(tmp_path / "out.csv").shape == (0, 2)
 
@@ -395,12 +395,12 @@ def with_a_bad_value(folder, form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("limits", [{"count": 50}, {"count": 50, "review": BY_LABEL}, {"review": 0.2}], ids=said)
+@pytest.mark.parametrize("limits", [{"count": 50}, {"count": 50, "review": BY_LABEL}, {"review": 0.2}], ids=name_limits)
 def test_a_bad_value_is_named_and_nothing_is_written(form, limits, tmp_path):
     sources, message = with_a_bad_value(tmp_path / "in", form)
     for files in ({}, {"output": tmp_path / "out.parquet", "queue": tmp_path / "queue.csv"}):
         with pytest.raises(InvalidProbabilities, match=message):
-            budget_files(sources, COSTS, **files, **limits)
+            budget_files(sources, loss=COSTS, **files, **limits)
     assert [file.name for file in tmp_path.iterdir()] == ["in"]
 
 
@@ -408,11 +408,11 @@ def test_a_bad_value_is_named_and_nothing_is_written(form, limits, tmp_path):
 def test_a_bad_value_is_named_where_labels_have_caps(form, tmp_path):
     sources, message = with_a_bad_value(tmp_path / "in", form)
     with pytest.raises(InvalidProbabilities, match=message):
-        budget_files(sources, COSTS, per_label=5, output=tmp_path / "out.parquet")
+        budget_files(sources, loss=COSTS, per_label=5, output=tmp_path / "out.parquet")
     assert [file.name for file in tmp_path.iterdir()] == ["in"]
 
 
-@pytest.mark.parametrize("limits", [{"count": 50}, {"per_label": 5}], ids=said)
+@pytest.mark.parametrize("limits", [{"count": 50}, {"per_label": 5}], ids=name_limits)
 def test_probabilities_that_were_rounded_to_float32_stay_probabilities(limits, tmp_path):
     p = P.astype(np.float32)
     p[100, 3] = np.nextafter(np.float32(1), np.float32(2))
@@ -431,11 +431,11 @@ def test_probabilities_that_were_rounded_to_float32_stay_probabilities(limits, t
         ({"per_label": {"label 9": 3}}, "per_label names 'label 9', which is none of the labels"),
         ({"count": 1, "review": [0.1, 0.2]}, "review has shape (2,)"),
     ],
-    ids=lambda value: said(value) if isinstance(value, dict) else "",
+    ids=lambda value: name_limits(value) if isinstance(value, dict) else "",
 )
 def test_limits_that_make_no_sense_are_refused_before_anything_is_read(limits, message, tmp_path):
     sources, told = with_a_bad_value(tmp_path / "in", ".csv")[0], Told()
     with pytest.raises(InvalidBudget, match=re.escape(message)):
-        budget_files(sources, COSTS, output=tmp_path / "out.csv", progress=told, **limits)
+        budget_files(sources, loss=COSTS, output=tmp_path / "out.csv", progress=told, **limits)
     assert told.expected == []
     assert [file.name for file in tmp_path.iterdir()] == ["in"]

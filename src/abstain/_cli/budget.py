@@ -83,7 +83,7 @@ def budget(
     with output.progress("budget") as progress:
         found = budget_files(
             sources,
-            loss,
+            loss=loss,
             rate=rate,
             count=count,
             per_instance=per_instance,

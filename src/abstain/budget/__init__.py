@@ -1,5 +1,9 @@
 """Which cost? What people know instead: how much they can review, and what reviews and errors cost them.
 
+It may import `_core` and `_utils`. Begin with `solve`; `_limits` reads what it is asked, `_per_entry` (losses that are
+sums over labels) and `_per_instance` (all others) find the optimum, `_histogram` and `_two_pass` do so for data larger
+than memory.
+
 >>> import abstain
 >>> allocation = abstain.budget.solve([[0.9, 0.6, 0.2], [0.45, 0.05, 0.7]], rate=0.34)
 >>> allocation
@@ -9,25 +13,64 @@ array([[ 1, -1,  0],
        [-1,  0,  1]], dtype=int8)
 """
 
-from typing import Any
+from typing import Any, Literal, Protocol, TypeAlias, Unpack, overload
 
-from abstain._core.losses import DecomposableLoss, LossLike, as_loss
+from abstain._core.losses import (
+    DecomposableLoss,
+    FMeasure,
+    Jaccard,
+    Loss,
+    LossLike,
+    Rank,
+    SubsetZeroOne,
+    as_loss,
+)
+from abstain._core.prediction import PartialPrediction, PartialRanking
 from abstain._core.probabilities import Probabilities
 from abstain._core.profile import RiskProfile
 from abstain._utils.backends import lazy_backend
 from abstain._utils.errors import InvalidLoss
-from abstain.budget._allocation import Allocation, Bill, Price
-from abstain.budget._limits import read_limits
-from abstain.budget._per_entry import solve_by_entry
+from abstain.budget._allocation import Allocation, Bill, LazyAllocation, Price
+from abstain.budget._limits import BudgetRequest, ByLabel, ReviewLimits
+from abstain.budget._per_entry import EntryProblem, solve_by_entry
 from abstain.budget._per_instance import solve_by_instance
 
 __all__ = ["Allocation", "Bill", "Price", "solve"]
+
+LabelLoss: TypeAlias = (
+    Literal["hamming", "f1", "jaccard", "subset"] | DecomposableLoss | FMeasure | Jaccard | SubsetZeroOne
+)
+"""Losses known to be decided by a `PartialPrediction`."""
+
+
+class DaskCollection(Protocol):
+    """A Dask array or data frame."""
+
+    def __dask_graph__(self) -> Any: ...
 
 
 def __dir__() -> list[str]:
     return __all__
 
 
+@overload
+def solve(
+    probabilities: DaskCollection, *, loss: LossLike | None = None, **limits: Unpack[ReviewLimits]
+) -> LazyAllocation: ...
+@overload
+def solve(
+    probabilities: RiskProfile, *, loss: LossLike | None = None, **limits: Unpack[ReviewLimits]
+) -> Allocation[Any]: ...
+@overload
+def solve(
+    probabilities: Any, *, loss: Literal["rank"] | Rank, **limits: Unpack[ReviewLimits]
+) -> Allocation[PartialRanking]: ...
+@overload
+def solve(
+    probabilities: Any, *, loss: LabelLoss | None = None, **limits: Unpack[ReviewLimits]
+) -> Allocation[PartialPrediction]: ...
+@overload
+def solve(probabilities: Any, *, loss: LossLike, **limits: Unpack[ReviewLimits]) -> Allocation[Any]: ...
 def solve(
     probabilities: Any,
     *,
@@ -35,9 +78,9 @@ def solve(
     rate: float | None = None,
     count: int | None = None,
     per_instance: int | None = None,
-    per_label: Any = None,
-    review: Any = 0.0,
-) -> Allocation:
+    per_label: ByLabel | None = None,
+    review: ByLabel = 0.0,
+) -> Allocation[Any] | LazyAllocation:
     """Argmin Σ_i E[ℓ(y_D, ŷ_D)] + review · |A|, with at most so many reviews in all, per instance and per label.
 
     Where the budget ends, the cost c of the linear penalty is its shadow price: what the next review would save, on
@@ -46,28 +89,31 @@ def solve(
 
     Parameters
     ----------
-    probabilities : as for `abstain.decide`, or a `RiskProfile`
-        A profile brings its loss along. Of a Dask array or data frame, a few passes find the price, and the prediction
-        is lazy.
-    loss
-        As for `abstain.decide`; None is the profile's own, or Hamming. Money is a loss too:
+    probabilities : array-like of shape (n_instances, n_labels), or RiskProfile
+        As for `abstain.decide`. A profile brings its loss along. For a Dask array or data frame, a few passes find the
+        price, and the prediction is lazy.
+    loss : str or Loss, optional
+        As for `abstain.decide`; by default the profile's own, or Hamming. Money is a loss too:
         ``Hamming(false_negative=12.0, false_positive=1.0)``, per label if need be, with `review` in the same unit.
-    rate, count : float or int, optional
-        How many labels can be reviewed over the whole table: a share of them, or a number.
+    rate : float, optional
+        How many labels can be reviewed over the whole table, as a share of them.
+    count : int, optional
+        How many labels can be reviewed over the whole table, as a number.
     per_instance : int, optional
         How many labels of an instance can be reviewed at most.
     per_label : int, or one for each label (sequence, or by name: dict, pandas Series), optional
-        How many instances can be reviewed for a label at most: what its expert can see. What a dict does not name, or
-        is given as infinite, has no limit. For sums over labels only (`Hamming`, `DecomposableLoss`).
+        How many instances can be reviewed for a label at most: what its expert can see. A label that a dict does not
+        name, or whose number is infinite, has no limit. For sums over labels only (`Hamming`, `DecomposableLoss`).
     review : float, or one for each label, default=0.0
-        What a review costs. For each label its own: sums over labels only.
+        The cost of a review. One for each label: sums over labels only.
 
     Returns
     -------
     Allocation
-        With `.price`, `.prediction`, `.bill`, and the `.gap` to the optimum. For sums over labels it is the optimum;
-        for the other losses, whose reviews come in bundles, a part of the budget can be too small for the next bundle:
-        how much better any other allocation could be at most is the gap, usually a tiny part of the bill.
+        With `price`, `prediction`, `budget`, `count`, `bill`, and the `gap` to the optimum. For sums over labels it is
+        the optimum; for the other losses, whose reviews come in bundles, a part of the budget can be too small for the
+        next bundle: how much better any other allocation could be at most is the gap, usually a tiny part of the bill.
+        For a Dask collection, an object with the same attributes, of which prediction, count and bill are lazy.
 
     Examples
     --------
@@ -87,25 +133,26 @@ def solve(
     >>> bought.price.decide([0.08, 0.001, 0.7]).labels
     array([[-1,  0,  1]], dtype=int8)
     """
+    request = BudgetRequest(rate=rate, count=count, per_instance=per_instance, per_label=per_label, review=review)
     if (backend := lazy_backend(probabilities)) is not None:
-        asked = {"rate": rate, "count": count, "per_instance": per_instance, "per_label": per_label, "review": review}
-        lazy: Any = backend.solve(probabilities, as_loss("hamming" if loss is None else loss), **asked)
+        lazy: LazyAllocation = backend.solve(probabilities, as_loss("hamming" if loss is None else loss), request)
         return lazy
-    source = probabilities if isinstance(probabilities, RiskProfile) else Probabilities(probabilities)
-    if isinstance(source, RiskProfile):
-        table, chosen = source.probabilities, source.loss
-        if loss is not None and not as_loss(loss).is_same_as(chosen):
-            raise InvalidLoss(f"the profile is one for {chosen!r}; loss={loss!r} would need another")
-    else:
-        table, chosen = source, as_loss("hamming" if loss is None else loss)
-    chosen.check(table.n_labels)
-    table.axes.require_labels(chosen.label_names, repr(chosen))
+    if not isinstance(probabilities, RiskProfile):
+        return solve_request(Probabilities(probabilities), as_loss("hamming" if loss is None else loss), request)
+    own = probabilities.loss
+    if loss is not None and not as_loss(loss).is_same_as(own):
+        raise InvalidLoss(f"the profile is one for {own!r}; loss={loss!r} would need another")
+    return solve_request(probabilities, own, request)
+
+
+def solve_request(source: Probabilities | RiskProfile, loss: Loss, request: BudgetRequest) -> Allocation[Any]:
+    """Return the allocation for a table or a profile in memory."""
+    table = source.probabilities if isinstance(source, RiskProfile) else source
+    loss.check(table.n_labels)
+    table.axes.require_labels(loss.label_names, repr(loss))
     if table.is_sparse:
-        chosen.accept_sparse()
-    limits = read_limits(
-        (table.n_rows, table.n_labels), table.axes, chosen,
-        rate=rate, count=count, per_instance=per_instance, per_label=per_label, review=review,
-    )  # fmt: skip
-    if isinstance(chosen, DecomposableLoss):
-        return solve_by_entry(table, chosen, limits)
-    return solve_by_instance(source, chosen, limits)
+        loss.accept_sparse()
+    limits = request.limits(loss, (table.n_rows, table.n_labels), table.axes)
+    if loss.is_decomposable:
+        return solve_by_entry(EntryProblem(table, loss, limits))
+    return solve_by_instance(source, loss, limits)

@@ -1,9 +1,9 @@
-"""Budgets for losses that are sums over labels: every entry of the table is a review of its own.
+"""Budgets for losses that are sums over labels: every entry of the table can be reviewed by itself.
 
-Reviewing entry (i, j) saves s_ij − review_j: what answering it is expected to cost, less what the review does. Limits
-that lie inside each other (the whole table and each label; the whole table and each instance) are met by taking the
-best entries of each inner one, and of these the best of all. Limits that cross (each instance and each label) are a
-matching: see `matching`.
+Reviewing entry (i, j) saves s_ij − review_j: the expected cost of answering it, less the cost of the review. Limits
+that are nested (the whole table and each label; the whole table and each instance) are met by taking the best entries
+of each inner one, and of these the best of all. Limits that cross (each instance and each label) are a matching: see
+`_crossing_limits`.
 """
 
 from collections.abc import Iterator
@@ -16,112 +16,137 @@ from scipy import sparse
 from abstain._core.blocks import Block, StoredEntries
 from abstain._core.decision import decide_table
 from abstain._core.kernels import labelwise, savings
-from abstain._core.losses import DecomposableLoss
-from abstain._core.prediction import ABSTAIN
+from abstain._core.losses import Loss
+from abstain._core.prediction import ABSTAIN, PartialPrediction
 from abstain._core.prediction_writer import PredictionWriter, overlaid
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Axes, Matrix
 from abstain._utils.threads import for_each
-from abstain.budget._allocation import Allocation, Price, allocated
+from abstain.budget._allocation import Allocation, ShadowPrices, make_allocation, make_price
 from abstain.budget._crossing_limits import match
+from abstain.budget._entries import Entries
 from abstain.budget._limits import Limits
+from abstain.budget._thresholds import find_threshold
 
-SAMPLE = 1 << 13  # instances that tell about what the price will be
-COLUMNS = 8  # labels looked at together: what a cache line holds
-
-
-class Entries(NamedTuple):
-    """Reviews that can be made, and what each saves."""
-
-    row: NDArray[np.int64]
-    label: NDArray[np.int64]
-    value: NDArray[np.float64]
-
-    def some(self, which: Any) -> "Entries":
-        """Those at these places."""
-        return Entries(self.row[which], self.label[which], self.value[which])
-
-    def dearest(self, count: int | None) -> tuple["Entries", float]:
-        """The so many that save most, of equal ones the first by row and label, and what the next one would save."""
-        if count is None or count >= len(self.value):
-            return self, 0.0
-        threshold = -float(np.partition(-self.value, count)[count])
-        taken = self.value > threshold
-        ties = np.flatnonzero(self.value == threshold)
-        ties = ties[np.lexsort((self.label[ties], self.row[ties]))]
-        taken[ties[: count - np.count_nonzero(taken)]] = True
-        return self.some(taken), threshold
+SAMPLE_ROWS = 1 << 13  # instances from which the price is estimated first
+LABELS_AT_A_TIME = 8  # columns that are copied together: one cache line holds so many numbers
 
 
-NOTHING = Entries(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+class EntryCosts(NamedTuple):
+    """Costs of a false negative, of a false positive and of a review.
+
+    Each is one number (0-dimensional) or one per label, or an array beside a block of rows.
+    """
+
+    false_negative: NDArray[np.float64]
+    false_positive: NDArray[np.float64]
+    review: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, loss: Loss, limits: Limits, n_labels: int) -> "EntryCosts":
+        """Return the costs for a table with so many labels."""
+        false_negative, false_positive = loss.read_error_costs(n_labels)
+        return cls(false_negative, false_positive, limits.review)
+
+    def beside(self, block: Block) -> "EntryCosts":
+        """Return the costs as tables that kernels can use for a block."""
+        return EntryCosts(*map(block.per_label, self))
+
+    def of_labels(self, labels: NDArray[Any] | int) -> "EntryCosts":
+        """Return the costs of some labels."""
+        return EntryCosts(*(cost[labels] if cost.ndim else cost for cost in self))
+
+    def savings(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what reviews save at these probabilities, one cost for all of them or one for each."""
+        risk = np.minimum(self.false_negative * p, self.false_positive * (1.0 - p))
+        return np.asarray(savings.saving(risk, self.review))
+
+    def savings_in_block(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what reviews save in a block, given the costs beside it."""
+        risk, no_price = np.empty(p.shape), np.zeros((1, p.shape[1]))
+        labelwise.score(p, self.false_negative, self.false_positive, no_price, risk)
+        return np.asarray(savings.saving(risk, self.review))
+
+
+class EntryProblem(NamedTuple):
+    """A table, a loss that is a sum over labels, and the limits of its reviews."""
+
+    table: Probabilities
+    loss: Loss
+    limits: Limits
+
+    @property
+    def costs(self) -> EntryCosts:
+        """What errors and reviews cost."""
+        return EntryCosts.of(self.loss, self.limits, self.table.n_labels)
 
 
 class Reviewed(NamedTuple):
-    """Answers, what each instance is expected to cost, how many of its labels are open, and entries that might be."""
+    """A decision in which some entries are reviewed, and further candidates."""
 
     codes: Matrix
-    expected: NDArray[np.float64]
-    n_open: NDArray[np.int64]
-    around: Entries
+    expected_loss: NDArray[np.float64]
+    """The expected loss of each instance, reviews included."""
+    n_abstained: NDArray[np.int64]
+    candidates: Entries
+    """Entries that are answered, and could be reviewed."""
+
+    def with_reviews(self, entries: Entries, axes: Axes) -> PartialPrediction:
+        """Return the prediction in which these candidates are reviewed too; dense codes are changed in place."""
+        expected_loss = self.expected_loss - np.bincount(entries.row, entries.value, len(self.expected_loss))
+        return PartialPrediction.trusted(_abstained_at(self.codes, entries), axes, expected_loss)
 
 
-def solve_by_entry(table: Probabilities, loss: DecomposableLoss, limits: Limits) -> Allocation:
-    """The optimal allocation, exactly."""
+def solve_by_entry(problem: EntryProblem) -> Allocation[PartialPrediction]:
+    """Return the optimal allocation, exactly."""
+    table, _, limits = problem
     if limits.per_instance is None and limits.per_label is None:
-        return _solve_uncapped(table, loss, limits)
+        return _solve_without_caps(problem)
     if limits.per_instance is not None and limits.per_label is not None:
-        return _solve_crossing(table, loss, limits)
+        reviewed = review_above(problem, 0.0, np.inf)  # every entry that saves anything may be matched
+        matched, shadow = match(reviewed.candidates, limits, table.n_rows)
+        return _allocate(problem, reviewed, reviewed.candidates.take(matched), shadow)
     if limits.per_label is not None:
-        candidates, scarcity = _best_of_labels(table, loss, limits)
+        candidates, next_values = _best_of_labels(problem)
     else:
-        candidates, scarcity = best_of_instances(table, loss, limits), np.zeros(table.n_labels)
-    complete = reviewed_above(table, loss, limits, np.inf, np.inf)
-    taken, cost = candidates.dearest(limits.total)
-    return _with_reviews(table, loss, limits, complete, taken, cost, np.maximum(scarcity - cost, 0.0))
+        candidates, next_values = best_of_instances(problem), np.zeros(table.n_labels)
+    taken, common = candidates.largest(limits.total)
+    shadow = ShadowPrices(common, np.maximum(next_values - common, 0.0))
+    return _allocate(problem, review_above(problem, np.inf, np.inf), taken, shadow)
 
 
-def _solve_crossing(table: Probabilities, loss: DecomposableLoss, limits: Limits) -> Allocation:
-    """Caps per instance and per label: every entry that saves anything may be matched."""
-    complete = reviewed_above(table, loss, limits, 0.0, np.inf)
-    every = complete.around
-    which, cost, scarcity = match(every.row, every.label, every.value, limits, table.n_rows)
-    return _with_reviews(table, loss, limits, complete, every.some(which), cost, scarcity)
+def _allocate(
+    problem: EntryProblem, reviewed: Reviewed, entries: Entries, shadow: ShadowPrices
+) -> Allocation[PartialPrediction]:
+    """Return the allocation in which some entries are reviewed already, and these in addition."""
+    table, loss, limits = problem
+    prediction = reviewed.with_reviews(entries, table.axes)
+    return make_allocation(make_price(loss, limits, table.axes, shadow), prediction, limits)
 
 
-def price_of(
-    loss: DecomposableLoss, limits: Limits, axes: Axes, n_labels: int, cost: float, scarcity: NDArray[np.float64]
-) -> Price:
-    """Shadow prices and review costs together: one number, and what single labels cost besides."""
-    if limits.per_label is not None:  # what must not be reviewed costs more than a review can save
-        scarcity = np.where(limits.per_label > 0, scarcity, np.maximum(loss.largest_risk(n_labels), scarcity))
-    if limits.review.ndim == 0 and not scarcity.any():
-        return Price(limits.uniform_review + cost, loss, limits.per_instance)
-    return Price(cost, loss, limits.per_instance, limits.review + scarcity, axes.label_names)
-
-
-def _solve_uncapped(table: Probabilities, loss: DecomposableLoss, limits: Limits) -> Allocation:
-    """Review whatever saves more than a threshold; of what saves just that, as much as the budget allows."""
+def _solve_without_caps(problem: EntryProblem) -> Allocation[PartialPrediction]:
+    """Review what saves more than a threshold; of what saves just that, as much as the budget allows."""
+    table, loss, limits = problem
     if limits.total is None:
-        price = price_of(loss, limits, table.axes, table.n_labels, 0.0, np.zeros(table.n_labels))
-        prediction = decide_table(table, loss, price)
-        return allocated(price, prediction.codes, prediction.expected_loss, table, limits)
-    for low, high in _windows(table, loss, limits):
-        reviewed = reviewed_above(table, loss, limits, low, high)
-        left = limits.total - int(reviewed.n_open.sum())
-        if left >= 0 and (low == 0.0 or len(reviewed.around.value) > left):
+        price = make_price(loss, limits, table.axes, ShadowPrices.uniform(0.0, table.n_labels))
+        return make_allocation(price, decide_table(table, loss, price), limits)
+    for low, high in _brackets(problem, limits.total):
+        reviewed = review_above(problem, low, high)
+        left = limits.total - int(reviewed.n_abstained.sum())
+        if left >= 0 and (low == 0.0 or len(reviewed.candidates.value) > left):
             break
-    taken, cost = reviewed.around.dearest(left)
-    return _with_reviews(table, loss, limits, reviewed, taken, cost, np.zeros(table.n_labels))
+    taken, common = reviewed.candidates.largest(left)
+    return _allocate(problem, reviewed, taken, ShadowPrices.uniform(common, table.n_labels))
 
 
-def _windows(table: Probabilities, loss: DecomposableLoss, limits: Limits) -> Iterator[tuple[float, float]]:
-    """Between which values the threshold lies: first as far as a sample can tell, in the end between all."""
-    assert limits.total is not None
-    if table.n_rows > SAMPLE:
-        rows = np.arange(0, table.n_rows, table.n_rows // SAMPLE)
-        sample = reviewed_above(table.take(rows), loss, limits, 0.0, np.inf).around
+def _brackets(problem: EntryProblem, total: int) -> Iterator[tuple[float, float]]:
+    """Yield values between which the threshold lies: first as far as a sample shows, in the end 0 and infinity."""
+    table = problem.table
+    if table.n_rows > SAMPLE_ROWS:
+        rows = np.arange(0, table.n_rows, table.n_rows // SAMPLE_ROWS)
+        sample = review_above(problem._replace(table=table.take(rows)), 0.0, np.inf).candidates
         ordered = np.sort(sample.value)[::-1]
-        target = limits.total * len(rows) / table.n_rows
+        target = total * len(rows) / table.n_rows
         middle = ordered[int(target)] if target < len(ordered) else 0.0
         per_row = np.bincount(sample.row[sample.value > middle], minlength=len(rows))
         for standard_errors in (4.0, 32.0):
@@ -132,135 +157,145 @@ def _windows(table: Probabilities, loss: DecomposableLoss, limits: Limits) -> It
     yield 0.0, np.inf
 
 
-def _places(block: Block, position: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which rows and labels of the table positions in a block are."""
-    return block.places(*np.divmod(position, block.shape[1]))
-
-
-def reviewed_above(table: Probabilities, loss: DecomposableLoss, limits: Limits, low: float, high: float) -> Reviewed:
-    """What saves more than `high` is reviewed; what saves at most that, but more than `low`, is collected."""
+def review_above(problem: EntryProblem, low: float, high: float) -> Reviewed:
+    """Review what saves more than `high`; what saves at most that, but more than `low`, becomes a candidate."""
+    table, loss, _ = problem
     blocks: list[Block | StoredEntries] = list(
         table.stored_entries() if table.is_sparse else table.blocks(loss.entries_per_block)
     )
-    writer = PredictionWriter(table, loss)
-    n_open, found = np.empty(table.n_rows, np.int64), [NOTHING] * len(blocks)
+    writer, costs = PredictionWriter(table, loss), problem.costs
+    n_abstained, found = np.empty(table.n_rows, np.int64), [Entries.none()] * len(blocks)
 
     def work(k: int) -> None:
         block = blocks[k]
-        p = table.load_entries(block) if isinstance(block, StoredEntries) else table.load(block)
-        position, value = np.empty(p.size + 1, np.int64), np.empty(p.size + 1)
-        out = *writer.buffers(block), n_open[block.rows], position, value
+        codes, expected = writer.buffers(block)
+        count = n_abstained[block.rows]
         if isinstance(block, StoredEntries):
-            costs = *loss.read_error_costs(table.n_labels), limits.review
-            size = savings.review_entries_above(p, block.labels, block.indptr, *costs, low, high, *out)
-            places = block.places(position[:size])
+            p = table.load_entries(block)
+            position, value = np.empty(p.size + 1, np.int64), np.empty(p.size + 1)
+            size = savings.review_entries_above(
+                p, block.labels, block.indptr, costs.false_negative, costs.false_positive, costs.review,
+                low, high, codes, expected, count, position, value,
+            )  # fmt: skip
+            row, label = block.places(position[:size])
         else:
-            costs = *loss.costs(block), block.per_label(limits.review)
-            size = savings.review_above(p, *costs, low, high, *out)
-            places = _places(block, position[:size])
-        found[k] = Entries(*places, value[:size].copy())
+            p, beside = table.load(block), costs.beside(block)
+            position, value = np.empty(p.size + 1, np.int64), np.empty(p.size + 1)
+            size = savings.review_above(
+                p, beside.false_negative, beside.false_positive, beside.review,
+                low, high, codes, expected, count, position, value,
+            )  # fmt: skip
+            row, label = _places(block, position[:size])
+        found[k] = Entries(row, label, value[:size].copy())
 
     for_each(work, range(len(blocks)))
     prediction = writer.finish()
-    return Reviewed(prediction.codes, prediction.expected_loss, n_open, _joined(found))
+    return Reviewed(prediction.codes, prediction.expected_loss, n_abstained, Entries.concatenate(found))
 
 
-def best_of_instances(table: Probabilities, loss: DecomposableLoss, limits: Limits) -> Entries:
-    """The dearest entries of each instance, as many as its cap allows."""
+def find_candidates(problem: EntryProblem, low: float, high: float) -> Reviewed:
+    """Decide, with those entries as candidates that the caps per instance allow and that save more than `low`.
+
+    They are in the order of rows and labels. Without such caps, what saves more than `high` is reviewed already, and is
+    no candidate.
+    """
+    if problem.limits.per_instance is None:
+        reviewed = review_above(problem, low, high)
+    else:
+        best = best_of_instances(problem)
+        reviewed = review_above(problem, np.inf, np.inf)._replace(candidates=best.take(best.value > low))
+    if problem.table.is_sparse:
+        return reviewed._replace(candidates=reviewed.candidates.by_place())
+    return reviewed
+
+
+def best_of_instances(problem: EntryProblem) -> Entries:
+    """Return the entries of each instance whose review saves most, as many as its cap allows."""
+    table, loss, limits = problem
     assert limits.per_instance is not None
-    blocks = list(table.blocks(loss.entries_per_block))
-    found = [NOTHING] * len(blocks)
+    cap, costs, blocks = limits.per_instance, problem.costs, list(table.blocks(loss.entries_per_block))
+    found = [Entries.none()] * len(blocks)
 
     def work(k: int) -> None:
-        n, m = blocks[k].shape
-        risk, most = np.empty((n, m)), min(limits.per_instance or 0, m)
-        position, value = np.empty(n * most, np.int64), np.empty(n * most)
-        labelwise.score(table.load(blocks[k]), *loss.costs(blocks[k]), np.zeros((1, m)), risk)
-        saved = savings.saving(risk, blocks[k].per_label(limits.review))
-        size = savings.best_of_rows(saved, most, position, value)
-        found[k] = Entries(*_places(blocks[k], position[:size]), value[:size])
+        block = blocks[k]
+        position, value = best_of_rows(table.load(block), costs.beside(block), cap)
+        found[k] = Entries(*_places(block, position), value)
 
     for_each(work, range(len(blocks)))
-    best = _joined(found)
-    return best.some(np.argsort(best.row, kind="stable")) if table.is_sparse else best
+    best = Entries.concatenate(found)
+    return best.take(np.argsort(best.row, kind="stable")) if table.is_sparse else best
 
 
-def _best_of_labels(
-    table: Probabilities, loss: DecomposableLoss, limits: Limits
-) -> tuple[Entries, NDArray[np.float64]]:
-    """The dearest entries of each label, as many as its cap allows, and what the first refused one would have saved."""
+def best_of_rows(
+    p: NDArray[np.float64], costs: EntryCosts, count: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return where in a block (flat) the `count` largest positive savings of each row are, and these savings."""
+    n, m = p.shape
+    count = min(count, m)
+    position, value = np.empty(n * count, np.int64), np.empty(n * count)
+    size = savings.best_of_rows(costs.savings_in_block(p), count, position, value)
+    return position[:size], value[:size]
+
+
+def _places(block: Block, position: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return rows and labels of the table, given positions in the flat block."""
+    return block.places(*np.divmod(position, block.shape[1]))
+
+
+def _best_of_labels(problem: EntryProblem) -> tuple[Entries, NDArray[np.float64]]:
+    """Return the entries of each label that save most, as many as its cap allows, and what the next one would save."""
+    table, _, limits = problem
     assert limits.per_label is not None
-    scarcity = np.zeros(table.n_labels)
+    next_values = np.zeros(table.n_labels)
     if table.is_sparse:
-        return _best_stored_of_labels(table, loss, limits, scarcity), scarcity
+        return _best_stored_of_labels(problem, next_values), next_values
     found: list[Entries] = []
-    for label, row, value in _columns(table, loss, limits):
-        column = Entries(row, np.full(len(row), label), value)
-        best, scarcity[label] = column.dearest(int(limits.per_label[label]))
+    for label, column in _columns(problem):
+        best, next_values[label] = column.largest(int(limits.per_label[label]))
         found.append(best)
-    return _joined(found), scarcity
+    return Entries.concatenate(found), next_values
 
 
-def _best_stored_of_labels(
-    table: Probabilities, loss: DecomposableLoss, limits: Limits, scarcity: NDArray[np.float64]
-) -> Entries:
-    """The same of a sparse table; what a budget for the whole table cannot reach is left out at once."""
-    source = table.matrix
+def _best_stored_of_labels(problem: EntryProblem, next_values: NDArray[np.float64]) -> Entries:
+    """Return the best entries of each label of a sparse table, and write what the next ones would save.
+
+    Entries that a budget for the whole table cannot reach are left out at once.
+    """
+    table, _, limits = problem
+    source, costs = table.matrix, problem.costs
     saved, allowed = np.empty(len(source.data)), np.empty(len(source.data), np.bool_)
 
-    def work(stretch: StoredEntries) -> None:
-        costs = *loss.read_error_costs(table.n_labels), limits.review
-        missed, wrong, review = (cost[stretch.labels] if cost.ndim else cost for cost in costs)
-        p = table.load_entries(stretch).astype(np.float64)
-        saved[stretch.entries] = savings.saving(np.minimum(missed * p, wrong * (1.0 - p)), review)
+    def work(stored: StoredEntries) -> None:
+        p = table.load_entries(stored).astype(np.float64)
+        saved[stored.entries] = costs.of_labels(stored.labels).savings(p)
 
     for_each(work, table.stored_entries())
-    savings.best_of_labels(source.indices, saved, limits.per_label, np.empty_like(source.indices), allowed, scarcity)
-    candidates = saved[allowed]
-    if limits.total is not None and limits.total < len(candidates):
-        next_one = len(candidates) - 1 - limits.total
-        candidates.partition(next_one)
-        allowed &= saved >= candidates[next_one]
+    order = np.empty_like(source.indices)
+    savings.best_of_labels(source.indices, saved, limits.per_label, order, allowed, next_values)
+    if limits.total is not None:
+        allowed &= saved >= find_threshold(saved[allowed], limits.total).value
     best = np.flatnonzero(allowed)
     row = np.searchsorted(source.indptr, best, side="right") - 1
     return Entries(row, source.indices[best].astype(np.int64), saved[best])
 
 
-def _columns(
-    table: Probabilities, loss: DecomposableLoss, limits: Limits
-) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
-    """For each label of a dense table, the rows where a review saves anything, and how much."""
-    costs = *loss.read_error_costs(table.n_labels), limits.review
-    missed, wrong, review = (np.broadcast_to(cost, table.n_labels) for cost in costs)
+def _columns(problem: EntryProblem) -> Iterator[tuple[int, Entries]]:
+    """Yield each label of a dense table with those of its entries whose review saves anything."""
+    table = problem.table
+    costs = EntryCosts(*(np.broadcast_to(cost, table.n_labels) for cost in problem.costs))
     values = table.values()
-    for first in range(0, table.n_labels, COLUMNS):
-        some = np.ascontiguousarray(values[:, first : first + COLUMNS].T, np.float64)
-        for label, p in enumerate(some, start=first):
-            value = savings.saving(np.minimum(missed[label] * p, wrong[label] * (1.0 - p)), review[label])
+    for first in range(0, table.n_labels, LABELS_AT_A_TIME):
+        columns = np.ascontiguousarray(values[:, first : first + LABELS_AT_A_TIME].T, np.float64)
+        for label, p in enumerate(columns, start=first):
+            value = costs.of_labels(label).savings(p)
             row = np.flatnonzero(value > 0)
-            yield label, row, value[row]
+            yield label, Entries(row, np.full(len(row), label), value[row])
 
 
-def _with_reviews(
-    table: Probabilities, loss: DecomposableLoss, limits: Limits, reviewed: Reviewed, more: Entries, cost: float,
-    scarcity: NDArray[np.float64],
-) -> Allocation:  # fmt: skip
-    """What is reviewed already, and these entries besides."""
-    codes = left_open(reviewed.codes, more)
-    expected = reviewed.expected - np.bincount(more.row, more.value, table.n_rows)
-    price = price_of(loss, limits, table.axes, table.n_labels, cost, scarcity)
-    return allocated(price, codes, expected, table, limits)
-
-
-def left_open(codes: Matrix, entries: Entries) -> Matrix:
-    """The same answers, with these entries left open."""
+def _abstained_at(codes: Matrix, entries: Entries) -> Matrix:
+    """Return the codes with abstentions at these entries; dense ones are changed in place."""
     if not sparse.issparse(codes):
         codes[entries.row, entries.label] = ABSTAIN
         return codes
     data = np.full(len(entries.value), ABSTAIN, codes.dtype)
     return overlaid(codes, sparse.csr_array((data, (entries.row, entries.label)), codes.shape))
-
-
-def _joined(parts: list[Entries]) -> Entries:
-    row, label, value = (np.concatenate([part[k] for part in [NOTHING, *parts]]) for k in range(3))
-    return Entries(row.astype(np.int64, copy=False), label.astype(np.int64, copy=False), value)

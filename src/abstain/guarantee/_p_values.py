@@ -1,4 +1,4 @@
-"""How surprising a sample would be if a mean were too high: p-values that hold for every sample size.
+"""P-values of "a mean is too high": how surprising a sample would be then, for every sample size.
 
 Each of them is *valid*: if the mean is at least the bound, then P(p ≤ u) ≤ u for all u. None of them asks for more than
 independent rows with values in [0, 1].
@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 def binomial_p_value(bad: NDArray[np.integer], counted: NDArray[np.integer], bound: float) -> Floats:
-    """P(Binomial(counted, bound) ≤ bad): the exact p-value of "each one counted is bad with a chance ≥ bound".
+    """P(Binomial(counted, bound) ≤ bad): the exact p-value of "each one counted is bad with a probability ≥ bound".
 
     If only some of the rows are counted, the number of those that are is given: the bad ones among them are binomial
     whatever it is. Nothing counted is no evidence, p = 1.
@@ -58,7 +58,7 @@ def betting_p_value(values: Floats, bound: float, level: float = 0.05) -> Floats
     """1 / max_t Π_{i≤t} (1 + λ_i·(bound − X_i)) of "E[X] ≥ bound", X in [0, 1]: one for each column of values.
 
     Someone who doubts that the mean is so high bets λ_i on row i, having seen the rows before it; if it is, the wealth
-    is a non-negative supermartingale, which ever exceeds 1/u with a chance of at most u (Ville). The stakes are
+    is a non-negative supermartingale, which ever exceeds 1/u with a probability of at most u (Ville). The stakes are
     λ_i = √(2·log(1/level) / (n·σ̂²)), with the variance σ̂² of the rows before, which makes the most of a p-value that
     is going to be compared with about `level`; it is valid for all levels (Waudby-Smith & Ramdas 2024; Bates et al.).
     It adapts to the variance, and depends a little on the order of the rows, which must not be chosen by the values.
@@ -73,6 +73,6 @@ def betting_p_value(values: Floats, bound: float, level: float = 0.05) -> Floats
     >>> betting_p_value(values, 0.05).round(4), hoeffding_bentkus_p_value(values.mean(axis=0), 200, 0.05).round(4)
     (array([0.0207]), array([0.3364]))
     """
-    most = np.empty(values.shape[1])
-    most_wealth(values, bound, level, most)
-    return 1.0 / most
+    wealth = np.empty(values.shape[1])
+    most_wealth(values, bound, level, wealth)
+    return 1.0 / wealth

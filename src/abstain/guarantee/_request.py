@@ -1,20 +1,23 @@
-"""What is asked of `control`, understood once: everything that can be wrong with a request is said here."""
+"""The arguments of `control`, checked once: every error about a request is raised here."""
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from abstain._core.losses import Loss, LossLike, as_loss
 from abstain._utils.errors import InvalidGuarantee, InvalidLoss
 from abstain.guarantee._risks import RISKS, Risk
 from abstain.guarantee._selection import METHODS
 
-PER = (None, "instance", "label")
+Confidence: TypeAlias = float | Literal["expectation"]
+"""The probability with which a target is met, or that it is met on average over calibration samples."""
+
+PER = ("table", "instance", "label")
 
 
 @dataclass(frozen=True)
-class Promise:
-    """E[bad] ≤ limit · E[counted], but for a chance of `error`; in expectation if that is None."""
+class ControlRequest:
+    """E[bad] ≤ limit · E[counted], but for a probability of `error`; in expectation if that is None."""
 
     risk: Risk
     limit: float
@@ -24,10 +27,10 @@ class Promise:
     method: str
 
 
-def read_promise(
-    risk: str, target: float, confidence: float | None, loss: LossLike, per: str | None, method: str
-) -> Promise:
-    """The promise, or an error that says what it cannot be."""
+def read_request(
+    *, risk: str, target: float, confidence: Confidence, loss: LossLike, per: str, method: str
+) -> ControlRequest:
+    """Return the request, or raise an error that says what is wrong with it."""
     wanted, chosen = _read_risk(risk, per), _read_loss(loss, per)
     if method not in METHODS:
         raise InvalidGuarantee(f"method is {method!r}; expected {' or '.join(map(repr, METHODS))}")
@@ -36,20 +39,20 @@ def read_promise(
     limit = wanted.limit(_read_share(target, "target"), is_per_instance)
     if not 0 < limit < 1:
         raise InvalidGuarantee(f"target is {target!r}; that cannot be told from {round(float(target))}")
-    return Promise(wanted, limit, error, chosen, is_per_instance, method)
+    return ControlRequest(wanted, limit, error, chosen, is_per_instance, method)
 
 
-def _read_risk(risk: str, per: str | None) -> Risk:
+def _read_risk(risk: str, per: str) -> Risk:
     if not isinstance(risk, str) or risk not in RISKS:
         raise InvalidGuarantee(f"risk is {risk!r}; expected one of {', '.join(map(repr, RISKS))}")
-    if not isinstance(per, str | None) or per not in PER:
-        raise InvalidGuarantee(f"per is {per!r}; expected None, 'instance' or 'label'")
+    if not isinstance(per, str) or per not in PER:
+        raise InvalidGuarantee(f"per is {per!r}; expected 'table', 'instance' or 'label'")
     if per == "label" and RISKS[risk].of_instances:
         raise InvalidGuarantee(f"{risk!r} is about whole instances, not about each label; use 'overall_error'")
     return RISKS[risk]
 
 
-def _read_loss(loss: LossLike, per: str | None) -> Loss:
+def _read_loss(loss: LossLike, per: str) -> Loss:
     chosen = as_loss(loss)
     if chosen.gives_rankings:
         raise InvalidLoss(f"{chosen!r} ranks labels and answers none: there is no error to control")
@@ -58,9 +61,9 @@ def _read_loss(loss: LossLike, per: str | None) -> Loss:
     return chosen
 
 
-def _read_error(confidence: float | None, name: str, risk: Risk, loss: Loss) -> float | None:
-    if confidence is not None:
-        return 1.0 - _read_share(confidence, "confidence")
+def _read_error(confidence: Confidence, name: str, risk: Risk, loss: Loss) -> float | None:
+    if confidence != "expectation":
+        return 1.0 - _read_share(confidence, "confidence", ", or 'expectation'")
     if not risk.is_monotone:
         raise InvalidGuarantee(
             f"{name!r} may fall as more is answered, and cannot be controlled in expectation; give a confidence, or "
@@ -74,7 +77,7 @@ def _read_error(confidence: float | None, name: str, risk: Risk, loss: Loss) -> 
     return None
 
 
-def _read_share(value: Any, name: str) -> float:
+def _read_share(value: Any, name: str, others: str = "") -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < 1:
-        raise InvalidGuarantee(f"{name} is {value!r}; expected a number between 0 and 1")
+        raise InvalidGuarantee(f"{name} is {value!r}; expected a number between 0 and 1{others}")
     return float(value)

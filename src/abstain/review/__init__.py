@@ -1,6 +1,6 @@
-"""What humans review: the abstained labels in the order in which a review saves most.
+"""The review queue: abstained labels in the order in which humans should review them.
 
-It may import `_core` and `_utils`. Begin with `review_queue`; what comes back from reviewers is read in
+It may import `_core` and `_utils`. Begin with `review_queue`; the answers of reviewers are read in
 `abstain._core.review_answers`, for `PartialPrediction.fill`.
 """
 

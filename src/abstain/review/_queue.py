@@ -1,4 +1,4 @@
-"""What is a review worth? The labels left open, the most valuable review first."""
+"""The review queue: abstained labels, the most valuable review first."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain._core.losses import LossLike, as_loss
-from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking, Prediction
+from abstain._core.prediction import ABSTAIN, Prediction
 from abstain._core.probabilities import Probabilities
 from abstain._core.review_answers import Answers, AnswerSource, read_answer
 from abstain._core.tables import Axes
@@ -20,15 +20,29 @@ from abstain._utils.frames import make_frame
 from abstain._utils.html import table
 from abstain._utils.wording import plural
 
-SHOWN = 8
+SHOWN_ENTRIES = 8  # in the text and the table of a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReviewQueue(AnswerSource):
-    """The labels that a prediction leaves open, in the order in which they should be reviewed.
+    """The labels that a prediction abstains on, in the order in which they should be reviewed. Made by `review_queue`.
 
-    One entry for each of them in every array; what saves most comes first, of equals the first row, and there the first
-    label. Answers come back by way of `with_answers`, or in the frame that `to_frame` gives, with a column ``answer``.
+    Each array has one entry for each of them. What saves most comes first; entries that save the same are in the order
+    of their rows, and then of their labels. Answers come back by way of `with_answers`, or in the frame that `to_frame`
+    returns, with a column ``answer``.
+
+    Attributes
+    ----------
+    row, label : int array of shape (n_abstained,)
+        The number of the row and of the label.
+    probability : float array of shape (n_abstained,)
+        The probability that the label is relevant.
+    saves : float array of shape (n_abstained,)
+        How much expected loss the review saves: what the best answer without it would cost.
+    axes : Axes
+        The names of rows and labels.
+    answer : float array of shape (n_abstained,) or None
+        1, 0 or NaN (not answered yet); None before `with_answers`.
 
     Examples
     --------
@@ -46,21 +60,19 @@ class ReviewQueue(AnswerSource):
     label: NDArray[np.int64]
     probability: NDArray[np.float64]
     saves: NDArray[np.float64]
-    """How much expected loss the review saves: what the best answer without it would cost."""
     axes: Axes
     answer: NDArray[np.float64] | None = None
-    """1, 0 or NaN (not answered yet) for each entry; None before `with_answers`."""
 
     def __len__(self) -> int:
         return len(self.row)
 
     @property
     def label_names(self) -> tuple[Hashable, ...] | None:
-        """What the labels are called, if that is known."""
+        """The names of the labels, if they are known."""
         return self.axes.label_names
 
     def with_answers(self, answers: Any) -> "ReviewQueue":
-        """The queue with what humans have answered, one answer for each entry, in its order.
+        """Return the queue with the answers of humans, one for each entry, in its order.
 
         Parameters
         ----------
@@ -78,7 +90,7 @@ class ReviewQueue(AnswerSource):
         return replace(self, answer=np.array([np.nan if value is None else value for value in read], np.float64))
 
     def answers_for(self, axes: Axes) -> Answers:
-        """The answers by the numbers of their rows and labels, for a prediction with these names."""
+        """Return the answers with the numbers of their rows and labels, for a prediction with these names."""
         if self.answer is None:
             raise InvalidLabels("answers: the queue has none yet; give them with queue.with_answers(answers)")
         axes.require_same(self.axes, "the queue")
@@ -86,9 +98,9 @@ class ReviewQueue(AnswerSource):
         return Answers(self.row[given], self.label[given], self.answer[given].astype(np.int8))
 
     def to_frame(self) -> Any:
-        """A data frame with the columns id (the row's name, or its number), label, probability and saves.
+        """Return a data frame with the columns id (the row's name, or its number), label, probability and saves.
 
-        It has a column answer too if there are answers, and is of the library that the probabilities came in, pandas by
+        If there are answers it has a column answer too. It is of the library that the probabilities came in, pandas by
         default.
         """
         rows, labels = self._names()
@@ -98,7 +110,7 @@ class ReviewQueue(AnswerSource):
         return make_frame(columns, self.axes.library)
 
     def _names(self, first: int | None = None) -> tuple[Any, Any]:
-        """What the rows and the labels of the first entries are called, or else their numbers."""
+        """Return the names of the rows and the labels of the first entries, or their numbers if they have no names."""
         row, label = self.row[:first], self.label[:first]
         names = self.label_names
         return (
@@ -110,38 +122,42 @@ class ReviewQueue(AnswerSource):
         return f"ReviewQueue of {plural(len(self), 'label')}, saving {self.saves.sum():.4g} in all"
 
     def _repr_html_(self) -> str:
-        names = zip(*self._names(SHOWN), strict=True)
-        numbers = zip(self.probability[:SHOWN], self.saves[:SHOWN], strict=True)
+        names = zip(*self._names(SHOWN_ENTRIES), strict=True)
+        numbers = zip(self.probability[:SHOWN_ENTRIES], self.saves[:SHOWN_ENTRIES], strict=True)
         rows = [
             (str(row), str(label), f"{p:.4g}", f"{saves:.4g}")
             for (row, label), (p, saves) in zip(names, numbers, strict=True)
         ]
-        more = f"… {len(self) - SHOWN} more" if len(self) > SHOWN else ""
+        more = f"… {len(self) - SHOWN_ENTRIES} more" if len(self) > SHOWN_ENTRIES else ""
         return table(self._summary(), ["id", "label", "probability", "saves"], rows, more)
 
     def __repr__(self) -> str:
         lines = [self._summary()]
-        rows, labels = self._names(SHOWN)
+        rows, labels = self._names(SHOWN_ENTRIES)
         for row, label, p, saves in zip(rows, labels, self.probability, self.saves, strict=False):
             lines.append(f"  row {row}, label {label}: p = {p:.4g}, saves {saves:.4g}")
-        return "\n".join([*lines, "  …"] if len(self) > SHOWN else lines)
+        return "\n".join([*lines, "  …"] if len(self) > SHOWN_ENTRIES else lines)
 
 
-def review_queue(probabilities: Any, prediction: Any, loss: LossLike = "hamming") -> ReviewQueue:
+def review_queue(probabilities: Any, prediction: Any, *, loss: LossLike = "hamming") -> ReviewQueue:
     """Min_v E[ℓ(ŷ with label j := v)] − E[ℓ(ŷ)], what a review saves, for each abstained label j, the largest first.
 
-    A review spares the machine its best guess: v is 1 or 0, whichever costs less, and for a ranking the place where the
-    label does least harm. For Hamming it is min(fn·p, fp·(1 − p)); for the other losses it depends on what else of the
-    instance is answered, so that the savings of two reviews do not simply add up.
+    Without the review the machine would give its best guess: v is 1 or 0, whichever costs less, and for a ranking the
+    place where the label does least harm. For Hamming it is min(fn·p, fp·(1 − p)); for the other losses it depends on
+    the other answers of the instance, so that the savings of two reviews do not simply add up.
 
     Parameters
     ----------
-    probabilities
+    probabilities : array-like, frame or sparse matrix of shape (n_instances, n_labels)
         As for `abstain.decide`.
-    prediction : PartialPrediction, PartialRanking (for the rank loss), or an n × m table of 1, 0 and −1
-        What was answered.
-    loss
+    prediction : PartialPrediction, PartialRanking (for the rank loss), or array-like of shape (n_instances, n_labels)
+        The answers: 1, 0, or −1 for an abstention.
+    loss : str or Loss, default="hamming"
         As for `abstain.decide`.
+
+    Returns
+    -------
+    ReviewQueue
 
     Examples
     --------
@@ -158,13 +174,14 @@ def review_queue(probabilities: Any, prediction: Any, loss: LossLike = "hamming"
             "review_queue needs data in memory: call compute() on the probabilities and the prediction first"
         )
     chosen, table = as_loss(loss), Probabilities(probabilities)
-    kind = PartialRanking if chosen.gives_rankings else PartialPrediction
+    kind = chosen.prediction_type
     if isinstance(prediction, Prediction) and not isinstance(prediction, kind):
         raise InvalidLoss(f"{chosen!r} needs a {kind.__name__}; the prediction is a {type(prediction).__name__}")
     partial = prediction if isinstance(prediction, kind) else kind(prediction)
     require_same_table(table.axes, table.matrix, partial, "probabilities")
     chosen.check(table.n_labels)
-    if table.is_sparse or sparse.issparse(partial.codes):
+    is_sparse = table.is_sparse or sparse.issparse(partial.codes)
+    if is_sparse:
         chosen.accept_sparse()
     table.axes.require_labels(chosen.label_names, repr(chosen))
     found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))]
@@ -174,8 +191,6 @@ def review_queue(probabilities: Any, prediction: Any, loss: LossLike = "hamming"
         saves = chosen.savings(block, p, codes, at, column)
         found.append((*block.places(at, column), p[at, column], saves))
     row, label, probability, saves = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    if table.is_sparse or sparse.issparse(partial.codes):  # then blocks hold rows of similar length
-        by_place = np.lexsort((label, row))
-        row, label, probability, saves = (values[by_place] for values in (row, label, probability, saves))
-    order = np.argsort(-saves, kind="stable")
+    # Blocks of a sparse table hold rows of similar length, so that their entries are not in the order of the table.
+    order = np.lexsort((label, row, -saves)) if is_sparse else np.argsort(-saves, kind="stable")
     return ReviewQueue(row[order], label[order], probability[order], saves[order], table.axes)

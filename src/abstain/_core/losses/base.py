@@ -138,6 +138,20 @@ class Loss(ABC):
             "define highest_cost(n_labels); the greatest loss there can be will do"
         )
 
+    def read_error_costs(self, n_labels: int) -> tuple[Floats, Floats]:
+        """Return the costs of a false negative and of a false positive, each one number or one per label.
+
+        Raise `InvalidLoss` if the loss is not a sum over labels.
+        """
+        raise InvalidLoss(f"{self!r} is not a sum over labels: its errors have no costs of their own")
+
+    def largest_risk(self, n_labels: int) -> Floats:
+        """Return for each label the least cost of an abstention from which on it is always answered.
+
+        Raise `InvalidLoss` if the loss is not a sum over labels.
+        """
+        raise InvalidLoss(f"{self!r} is not a sum over labels: labels have no risks of their own")
+
     def of_counts(self, hits: Counts, extra: Counts, missed: Counts, answered: Counts) -> Floats | None:
         """The loss, given how many labels are rightly 1, wrongly 1, wrongly 0, and answered at all.
 

@@ -1,8 +1,8 @@
-"""Budgets for Dask collections: a few passes find the price, and what is decided at it stays lazy.
+"""Budgets for Dask collections: a few passes find the price, and the prediction at this price stays lazy.
 
-The first pass sketches what reviews save, the second looks closely at the margin, where the budget ends; both bring
-back little more than counts. How many of the reviews that tie with the price each block of rows gets follows from
-these, so that afterwards every block is decided by itself, to the same answers as if all were one table.
+The first pass fills a histogram of what reviews save, the second looks closely at the bin in which the budget ends;
+both bring back little more than counts. How many of the reviews that tie with the price each chunk gets follows from
+these, so that afterwards every chunk is decided by itself, to the same answers as if all were one table.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ import numpy as np
 from dask.delayed import Delayed
 from numpy.typing import NDArray
 
-from abstain._core.losses import DecomposableLoss, Loss
+from abstain._core.losses import Loss
 from abstain._core.tables import RowSlice
 from abstain._utils.errors import InvalidBudget
-from abstain.budget._allocation import Bill, Price, bill_of
-from abstain.budget._limits import read_limits
-from abstain.budget._two_pass import Counts, Sketch
+from abstain.budget._allocation import Bill, Price, make_bill
+from abstain.budget._histogram import HistogramCounts, SavingsHistogram
+from abstain.budget._limits import BudgetRequest
 from abstain.integrations._dask.budget_per_entry import review_entries
 from abstain.integrations._dask.budget_per_instance import review_instances
 from abstain.integrations._dask.collection import Chunked, read_chunks
@@ -31,6 +31,22 @@ class ChunkedAllocation:
     """The reviews that a budget allows, where they save most: the `Allocation` of a Dask array or data frame.
 
     The price is known; what takes another pass over the data is lazy.
+
+    Attributes
+    ----------
+    price : Price
+        The least saving for which a review is made; `price.decide` applies it to new data.
+    prediction : ChunkedPrediction, or ChunkedRanking for the rank loss
+        The answers; the abstained labels are those to review. The expected loss includes the cost of the reviews, but
+        no shadow price.
+    budget : int or None
+        How many reviews are allowed; None if only their cost or caps limit them.
+    count : dask.array.Array without dimensions
+        How many reviews are made.
+    bill : Delayed
+        The expected payments: ``compute()`` gives a `Bill`.
+    gap : float
+        How much less, at most, any other allocation within the limits could pay; 0 if this one is the optimum.
 
     Examples
     --------
@@ -46,26 +62,19 @@ class ChunkedAllocation:
     Bill(reviews=0.0, errors=0.65)
     """
 
-    price: Price
-    """What a review must save to be made; `price.decide` applies it to new data."""
+    price: Price[Any]
     prediction: Any
-    """What is answered, and what is reviewed, lazy. Its expected loss holds what reviews cost, but no shadow price."""
-    gap: float
-    """How much less, at most, any other allocation within the limits could pay; 0 if this one is the optimum."""
     budget: int | None
-    """How many reviews are allowed; None if only their cost or caps limit them."""
-    review: NDArray[np.float64]
-    """What a review costs: one number, or one per label."""
+    gap: float
+    _review: NDArray[np.float64]
 
     @property
     def count(self) -> da.Array:
-        """How many reviews are made, lazy."""
         return self.prediction.n_abstained.sum()
 
     @property
     def bill(self) -> Delayed:
-        """What is expected to be paid: ``compute()`` gives a `Bill`."""
-        return self.prediction.blockwise("bill", Chunked, partial(bill_of, review=self.review)).folded(_total)
+        return self.prediction.blockwise("bill", Chunked, partial(make_bill, review=self._review)).folded(_add_bills)
 
     def __repr__(self) -> str:
         limit = "reviews" if self.budget is None else f"at most {self.budget} reviews"
@@ -73,8 +82,8 @@ class ChunkedAllocation:
         return f"ChunkedAllocation: {limit} of {self.prediction.layout} {self.price.in_words()}{gap}"
 
 
-def solve(probabilities: Any, loss: Loss, **asked: Any) -> ChunkedAllocation:
-    """The allocation for a Dask array or data frame; what is asked is as for `solve`."""
+def solve(probabilities: Any, loss: Loss, request: BudgetRequest) -> ChunkedAllocation:
+    """Return the allocation for a Dask array or data frame."""
     table = read_chunks(probabilities, "probabilities")
     layout = table.layout
     loss.check(layout.n_labels)
@@ -82,45 +91,47 @@ def solve(probabilities: Any, loss: Loss, **asked: Any) -> ChunkedAllocation:
     if layout.is_sparse:
         loss.accept_sparse()
     n_rows = int(layout.n_rows) if layout.is_known else 1
-    limits = read_limits((n_rows, layout.n_labels), layout.axes, loss, **asked)
+    limits = request.limits(loss, (n_rows, layout.n_labels), layout.axes)
     if limits.per_instance is not None and limits.per_label is not None:
         raise InvalidBudget(
             "caps per instance and per label at once are a matching of the whole table, which is never in one place "
             "here: give one of them, or compute() the probabilities"
         )
-    sketch = None
+    histogram = None
     if limits.total is not None and limits.per_label is None:
-        make = partial(Sketch, loss, layout.n_labels, per_instance=limits.per_instance, review=limits.review)
-        of_blocks = table.blockwise("sketch", Chunked, partial(_counted, make=make))
-        sketch = make()
-        sketch.include(of_blocks.folded(partial(_merged, make=make)).compute())
-        n_rows = sketch.n_rows
+        make = partial(SavingsHistogram, loss, layout.n_labels, per_instance=limits.per_instance, review=limits.review)
+        counts = table.blockwise("histogram", Chunked, partial(_count_savings, make=make))
+        histogram = make()
+        histogram.include(counts.folded(partial(_add_counts, make=make)).compute())
+        n_rows = histogram.n_rows
     elif limits.per_label is not None and not layout.is_known:
         n_rows = table.blockwise("count_rows", Chunked, _count_rows).folded(sum).compute()
-    limits = read_limits((n_rows, layout.n_labels), layout.axes, loss, **asked)
-    if isinstance(loss, DecomposableLoss):
-        price, prediction, gap = review_entries(table, loss, limits, sketch, n_rows)
+    limits = request.limits(loss, (n_rows, layout.n_labels), layout.axes)
+    if loss.is_decomposable:
+        price, prediction = review_entries(table, loss, limits, histogram, n_rows)
+        gap = 0.0
     else:
-        price, prediction, gap = review_instances(table, loss, limits, sketch)
-    return ChunkedAllocation(price, prediction, gap, limits.total, limits.review)
+        price, prediction, gap = review_instances(table, loss, limits, histogram)
+    return ChunkedAllocation(price, prediction, limits.total, gap, limits.review)
 
 
 def _count_rows(part: RowSlice) -> int:
     return int(part.table.shape[0])
 
 
-def _counted(part: Any, make: Callable[[], Sketch]) -> Counts:
-    sketch = make()
-    sketch.add(part)
-    return sketch.counted()
+def _count_savings(part: Any, make: Callable[[], SavingsHistogram]) -> HistogramCounts:
+    """Return the histogram of one chunk."""
+    histogram = make()
+    histogram.add(part)
+    return histogram.counts()
 
 
-def _merged(parts: list[Counts], make: Callable[[], Sketch]) -> Counts:
-    merged = make()
+def _add_counts(parts: list[HistogramCounts], make: Callable[[], SavingsHistogram]) -> HistogramCounts:
+    histogram = make()
     for counts in parts:
-        merged.include(counts)
-    return merged.counted()
+        histogram.include(counts)
+    return histogram.counts()
 
 
-def _total(bills: list[Bill]) -> Bill:
+def _add_bills(bills: list[Bill]) -> Bill:
     return Bill(sum(bill.reviews for bill in bills), sum(bill.errors for bill in bills))
