@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import LogisticRegression
 from tests.budget.test_solve import least_bill
-from tests.core.test_properties import assert_witness, slow_is_monotone
+from tests.oracles.monotonicity import assert_witness, slow_is_monotone
 from tests.support.cases import PENALTIES, random_probabilities
 
 import abstain
