@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         SubsetZeroOne as SubsetZeroOne,
     )
     from abstain._core.penalties import (
+        BoundPenalty as BoundPenalty,
         Capped as Capped,
         Concave as Concave,
         Counting as Counting,
@@ -104,7 +105,7 @@ _SUBMODULES = {
 _EXPORTS = {
     "abstain._core.decision": ("decide", "risk_profile"),
     "abstain._core.losses": ("DecomposableLoss", "FMeasure", "Hamming", "Jaccard", "Loss", "Rank", "SubsetZeroOne"),
-    "abstain._core.penalties": ("Capped", "Concave", "Counting", "Linear", "Penalty", "PerLabel"),
+    "abstain._core.penalties": ("BoundPenalty", "Capped", "Concave", "Counting", "Linear", "Penalty", "PerLabel"),
     "abstain._core.predict_proba": ("label_probabilities",),
     "abstain._core.prediction": ("ABSTAIN", "PartialPrediction", "PartialRanking"),
     "abstain._core.profile": ("CostPath", "RiskProfile"),
