@@ -18,7 +18,7 @@ SECTIONS = [
         "F-measure and Jaccard index",
         "One thread each, the same answers within 1e-10 (checked in the run). The reference for F1 is the paper's "
         "Algorithm 2, for the others the like with the same O(m³) growth, all compiled with numba "
-        "(`tests/oracles/reference.py`). Penalties: linear and concave with c = 0.1/m … 1/m and 0.2/m … 2/m.",
+        "(`tests/oracles/overlap.py`). Penalties: linear and concave with c = 0.1/m … 1/m and 0.2/m … 2/m.",
         overlap.speed(),
     ),
     Section(
