@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 import tomllib
@@ -215,6 +216,84 @@ NAMES = [(module, name) for module, names in PUBLIC.items() for name in names if
 @pytest.mark.parametrize(("module", "name"), NAMES)
 def test_every_public_name_says_what_it_is(module, name):
     assert own_docstring(module, name)
+
+
+DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+CONSTRUCTED = {  # the classes that users make themselves; the others are made by functions
+    "AbstainingClassifier",
+    "Capped",
+    "Concave",
+    "Counting",
+    "FMeasure",
+    "Hamming",
+    "Jaccard",
+    "Job",
+    "Linear",
+    "PartialPrediction",
+    "PartialRanking",
+    "PerLabel",
+    "Plan",
+    "Table",
+}
+
+
+def public(is_wanted):
+    """The public names of a kind; Spark's are left out, since it may not be installed."""
+    names = [(module, name) for module, name in NAMES if module != "abstain.integrations.spark"]
+    return [(module, name) for module, name in names if is_wanted(getattr(public_module(module), name, None))]
+
+
+def docstrings():
+    """Every docstring of the package, and where it stands."""
+    for file in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, DOCUMENTED) and (text := ast.get_docstring(node)):
+                yield f"{file.relative_to(SOURCE)}: {getattr(node, 'name', 'module')}", text
+
+
+def test_docstrings_stand_alone():
+    assert [place for place, text in docstrings() if text.startswith("The same")] == []
+
+
+def sections(text):
+    """The numpydoc sections of a docstring, by title."""
+    parts = re.split(r"^(\w+)\n-{3,}\n", inspect.cleandoc(text), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def documented_parameters(text):
+    """The names at the beginning of lines that are not indented: ``rate, count : float``."""
+    lines = [line for line in sections(text).get("Parameters", "").splitlines() if re.match(r"\w|\*", line)]
+    return [name.strip(" *") for line in lines for name in line.split(" : ")[0].split(",")]
+
+
+def parameters(function):
+    return [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
+
+
+@pytest.mark.parametrize(("module", "name"), public(inspect.isfunction))
+def test_every_argument_of_a_function_is_documented(module, name):
+    function = getattr(public_module(module), name)
+    assert sorted(documented_parameters(function.__doc__)) == sorted(parameters(function))
+
+
+@pytest.mark.parametrize(("module", "name"), public(inspect.isfunction))
+def test_every_function_says_what_it_returns(module, name):
+    function = getattr(public_module(module), name)
+    is_procedure = inspect.signature(function).return_annotation in (None, "None")
+    assert is_procedure or "Returns" in sections(function.__doc__)
+
+
+@pytest.mark.parametrize(("module", "name"), public(lambda found: getattr(found, "__name__", "") in CONSTRUCTED))
+def test_every_argument_of_a_constructor_is_documented(module, name):
+    made = getattr(public_module(module), name)
+    assert sorted(documented_parameters(made.__doc__)) == sorted(parameters(made))
+
+
+@pytest.mark.parametrize(("module", "name"), public(lambda found: inspect.isfunction(found) or inspect.isclass(found)))
+def test_examples_import_public_names_only(module, name):
+    text = getattr(public_module(module), name).__doc__ or ""
+    assert re.findall(r">>> .*\babstain(?:\.\w+)*\._\w+.*", text) == []
 
 
 def test_the_root_can_be_read_at_a_glance():
