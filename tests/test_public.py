@@ -137,9 +137,9 @@ PUBLIC = {
         "decide_file",
         "decide_files",
         "evaluate_files",
-        "open_beside",
+        "open_aligned",
         "open_sources",
-        "read_whole",
+        "read_aligned",
     ],
 }
 MODULES = list(PUBLIC)
