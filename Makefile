@@ -6,7 +6,7 @@ ACTIVE := .venv/.installed
 
 .PHONY: help browser java demo test test-fast lint format bench scale study experiments rules clean
 help:
-	@echo "make demo    a first look: learn, decide, and see what silence buys"
+	@echo "make demo    a first look: learn, decide, and see what abstaining achieves"
 	@echo "make test    all tests and doctests"
 	@echo "make test-fast   all but the browser, Spark, clusters, kills and simulations (90 seconds once it is compiled)"
 	@echo "make lint    style, types and layers"

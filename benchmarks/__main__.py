@@ -18,13 +18,13 @@ SECTIONS = [
         "F-measure and Jaccard index",
         "One thread each, the same answers within 1e-10 (checked in the run). The reference for F1 is the paper's "
         "Algorithm 2, for the others the like with the same O(m³) growth, all compiled with numba "
-        "(`benchmarks/reference.py`). Penalties: linear and concave with c = 0.1/m … 1/m and 0.2/m … 2/m.",
+        "(`tests/oracles/overlap.py`). Penalties: linear and concave with c = 0.1/m … 1/m and 0.2/m … 2/m.",
         overlap.speed(),
     ),
     Section(
         "Twenty penalties from one profile",
         "100 000 × 100 uniform probabilities, twenty concave penalties, all answers written. It pays where a "
-        "decision is dear. For Hamming, subset 0/1 and rank a decision is little more than a sort, and reading the "
+        "decision takes long. For Hamming, subset 0/1 and rank a decision is little more than a sort, and reading the "
         "profile and writing the answers twenty times takes longer than one sort, however little is computed.",
         dense.twenty_penalties(),
     ),

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 import numpy as np
+from tests.support.processes import in_fresh_process
 
 import abstain
-from benchmarks.measure import Row, at_most, in_fresh_process, seconds
+from benchmarks.measure import Row, at_most, seconds
 
 SHAPE = (1_000_000, 100)
 LOSSES = ("hamming", "subset", "rank", "f1", "jaccard")

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from tests.support.processes import in_fresh_process, usage_of
 
 import abstain
 from abstain.metrics import generalized_loss
-from benchmarks import measure
-from benchmarks.measure import Row, at_most, in_fresh_process, peak_mib, reset_peak, resident_mib, scratch
+from benchmarks.measure import Row, at_most, peak_mib, python_with, reset_peak, resident_mib, scratch
 from benchmarks.streams import ABSTAIN, sparse_scores
 
 N, M, STORED = 1_000_000, 670_000, 100
@@ -53,7 +53,7 @@ def speed() -> Iterator[Row]:
         ours, one = (
             json.loads(in_fresh_process("-m", "benchmarks.extreme", str(file), n_threads=n)) for n in (None, 1)
         )
-        theirs = json.loads(in_fresh_process(THEIRS, str(file), python=measure.python_with("xcolumns==0.0.2")))
+        theirs = json.loads(in_fresh_process(THEIRS, str(file), python=python_with("xcolumns==0.0.2")))
         copying, entries = ours["copying"]["seconds"], ours["entries_mib"]
         for name in (hamming.__doc__, weighted.__doc__):
             taken, alone = ours[name]["seconds"], one[name]["seconds"]
@@ -81,7 +81,7 @@ def command_line() -> Iterator[Row]:
         sparse.save_npz(folder / "scores.npz", sparse_scores(N, M, STORED), compressed=False)
         for loss, penalty in (("hamming", 0.1), ("f1", F1_COST)):
             command = [*ABSTAIN, "decide", str(folder / "scores.npz"), "--loss", loss, "--penalty", str(penalty)]
-            used = measure.usage_of([*command, "-o", str(folder / "answers.npz"), "--quiet"])
+            used = usage_of([*command, "-o", str(folder / "answers.npz"), "--quiet"])
             yield Row(f"`abstain decide`, {loss}, npz to npz", f"{used.wall:.0f} s, {used.peak_mib:.0f} MiB at most")
 
 

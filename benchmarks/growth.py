@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+from tests.support.processes import Usage, usage_of
+
 import abstain
-from benchmarks.measure import Row, Usage, scratch, seconds, threads, usage_of
+from benchmarks.measure import Row, scratch, seconds, threads
 from benchmarks.streams import ABSTAIN, sparse_scores, write_scores
 
 LOSSES = {"hamming": 0.1, "f1": 0.003}  # and a penalty that leaves something open

@@ -12,9 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from tests.support.processes import in_fresh_process
 
 from abstain.guarantee import Rule, control
-from benchmarks.measure import Row, at_least, in_fresh_process, python_with, seconds
+from benchmarks.measure import Row, at_least, python_with, seconds
 
 SHAPE = (5_000, 100)
 TARGETS = (0.8, 0.9, 0.95)  # the complete prediction has about 0.9: below that there is nothing to leave open

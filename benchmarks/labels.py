@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from tests.support.processes import in_fresh_process
 
 import abstain
-from benchmarks.measure import Row, at_most, in_fresh_process, seconds, threads
+from benchmarks.measure import Row, at_most, seconds, threads
 
 
 def sparse() -> Iterator[Row]:

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from tests.support.data import DATA
+from tests.support.processes import in_fresh_process
 
-from benchmarks.measure import Row, at_least, in_fresh_process
+from benchmarks.measure import Row, at_least
 
 
 def learners() -> Iterator[Row]:

@@ -1,17 +1,16 @@
 """Timing and memory, and what the tables of measurements are made of."""
 
-import json
 import os
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 BUILD = Path(__file__).parents[1] / "build"
 
@@ -61,17 +60,6 @@ def threads(count: int) -> Iterator[None]:
             os.environ["ABSTAIN_NUM_THREADS"] = before
 
 
-def in_fresh_process(*arguments: str, python: str = sys.executable, n_threads: int | None = None) -> str:
-    """What a program prints, run by itself so that nothing before it counts: its code, or what follows ``python``."""
-    given = ["-c", *arguments] if not arguments[0].startswith("-") else arguments
-    environment = os.environ | _limited(n_threads)
-    return subprocess.run([python, *given], capture_output=True, text=True, check=True, env=environment).stdout.strip()
-
-
-def _limited(n_threads: int | None) -> dict[str, str]:
-    return {} if n_threads is None else {"ABSTAIN_NUM_THREADS": str(n_threads)}
-
-
 def python_with(requirement: str) -> str:
     """The interpreter of a virtual environment that has just this: peers' requirements are not ours."""
     home = BUILD / f"{re.match('[a-z]+', requirement)[0]}-venv"
@@ -105,28 +93,3 @@ def resident_mib() -> float:
 def _status(name: str) -> float:
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
-
-
-class Usage(NamedTuple):
-    """What a process took: seconds by the clock, seconds of all cores, and memory at its largest."""
-
-    wall: float
-    cpu: float
-    peak_mib: float
-
-
-# A process is said to have been as large as the one that started it, so that must be small.
-LAUNCHER = """
-import json, os, subprocess, sys, time
-start = time.perf_counter()
-process = subprocess.Popen(sys.argv[1:])
-_, status, used = os.wait4(process.pid, 0)
-taken = time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
-print(json.dumps(taken))
-sys.exit(os.waitstatus_to_exitcode(status))
-"""
-
-
-def usage_of(command: Sequence[str], n_threads: int | None = None) -> Usage:
-    """Run a command that prints nothing to its end, perhaps on so many threads of ours."""
-    return Usage(*json.loads(in_fresh_process(LAUNCHER, *command, n_threads=n_threads)))

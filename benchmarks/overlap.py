@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-from tests.oracles import reference
+from tests.oracles import overlap as oracle
 
 import abstain
 from benchmarks.measure import Row, at_least, at_most, seconds, threads
@@ -42,11 +42,11 @@ def _compare(name, loss, beta_squared, distribution, p, n_slow) -> Iterator[Row]
     def slow() -> None:
         ranked = -np.sort(-p[:n_slow], axis=1)
         if name == "F1":
-            reference.paper_algorithm_2(ranked, np.arange(m + 1) / m, np.empty(n_slow), slow_profile)
+            oracle.paper_algorithm_2(ranked, np.arange(m + 1) / m, np.empty(n_slow), slow_profile)
         elif name == "Jaccard":
-            reference.jaccard_profiles(ranked, slow_profile)
+            oracle.jaccard_profiles(ranked, slow_profile)
         else:
-            reference.f_profiles(ranked, beta_squared, slow_profile)
+            oracle.f_profiles(ranked, beta_squared, slow_profile)
 
     slow_time = seconds(slow, 2) / n_slow
     profile = abstain.risk_profile(p, loss=loss)

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy import sparse
+from tests.support.processes import usage_of
 
-from benchmarks.measure import Row, scratch, usage_of
+from benchmarks.measure import Row, scratch
 
 ABSTAIN = sys.executable, "-m", "abstain"
 LIMIT = 700  # MiB

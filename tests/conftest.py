@@ -1,13 +1,15 @@
 import pytest
 from hypothesis import HealthCheck, settings
 
-# The same examples in every run, however busy the machine is: a suite that is green stays so.
+# Every run tries the same examples, however busy the machine is: a suite that is green stays so.
 # ``--hypothesis-profile=default`` looks for other examples.
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
 
+collect_ignore = ["typing"]  # scripts, not modules: tests/test_typing.py runs them
+
 SLOW_FIXTURES = {"browser", "cluster", "spark"}
-"""Whoever uses one of them waits for a real Chromium, a Dask cluster or Spark."""
+"""A test that uses one of them waits for a real Chromium, a Dask cluster or Spark."""
 
 
 def pytest_collection_modifyitems(items):

@@ -13,8 +13,6 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # importing typing for it would take longer than all the rest of this module
 if TYPE_CHECKING:
-    from typing import Any
-
     from abstain import (
         budget as budget,
         calibration as calibration,
@@ -29,10 +27,7 @@ if TYPE_CHECKING:
         streams as streams,
     )
     from abstain._core import exhaustive as exhaustive
-    from abstain._core.decision import (
-        decide as decide,
-        risk_profile as risk_profile,
-    )
+    from abstain._core.decision import decide as decide, risk_profile as risk_profile
     from abstain._core.losses import (
         DecomposableLoss as DecomposableLoss,
         FMeasure as FMeasure,
@@ -43,6 +38,7 @@ if TYPE_CHECKING:
         SubsetZeroOne as SubsetZeroOne,
     )
     from abstain._core.penalties import (
+        BoundPenalty as BoundPenalty,
         Capped as Capped,
         Concave as Concave,
         Counting as Counting,
@@ -50,29 +46,20 @@ if TYPE_CHECKING:
         Penalty as Penalty,
         PerLabel as PerLabel,
     )
-    from abstain._core.predict_proba import (
-        label_probabilities as label_probabilities,
-    )
+    from abstain._core.predict_proba import label_probabilities as label_probabilities
     from abstain._core.prediction import (
         ABSTAIN as ABSTAIN,
         PartialPrediction as PartialPrediction,
         PartialRanking as PartialRanking,
     )
-    from abstain._core.profile import (
-        CostPath as CostPath,
-        RiskProfile as RiskProfile,
-    )
+    from abstain._core.profile import CostPath as CostPath, RiskProfile as RiskProfile
     from abstain._core.properties import (
         Verdict as Verdict,
         is_monotone as is_monotone,
         is_uncertainty_aligned as is_uncertainty_aligned,
     )
-    from abstain._core.tables import (
-        Table as Table,
-    )
-    from abstain._report import (
-        report as report,
-    )
+    from abstain._core.tables import Table as Table
+    from abstain._report import report as report
     from abstain._utils.errors import (
         AbstainError as AbstainError,
         DatasetWarning as DatasetWarning,
@@ -91,31 +78,22 @@ if TYPE_CHECKING:
         NoProbabilities as NoProbabilities,
         TemporaryFileFailed as TemporaryFileFailed,
     )
-    from abstain.learners._classifier import (
-        AbstainingClassifier as AbstainingClassifier,
-    )
-    from abstain.learners._scorer import (
-        make_abstention_scorer as make_abstention_scorer,
-    )
-    from abstain.review import (
-        ReviewQueue as ReviewQueue,
-        review_queue as review_queue,
-    )
-    from abstain.streams._tables import (
-        read_table as read_table,
-        write_table as write_table,
-    )
+    from abstain.learners._classifier import AbstainingClassifier as AbstainingClassifier
+    from abstain.learners._scorer import make_abstention_scorer as make_abstention_scorer
+    from abstain.review import ReviewQueue as ReviewQueue, review_queue as review_queue
+    from abstain.streams._tables import read_table as read_table, write_table as write_table
 
 __version__ = "0.1.0"
 
-# Nothing is imported before it is first asked for: a command line that only shows its help, or is interrupted while it
-# starts, does not wait for numpy and numba; and deciding needs no scikit-learn.
-_MODULES = {
-    "exhaustive": "abstain._core.exhaustive",
+# Nothing is imported before it is first used: a command line that only shows its help, or is interrupted while it
+# starts, does not wait for numpy and numba; and deciding needs no scikit-learn. Type checkers read the imports above,
+# which must list the same names (tests/test_public.py).
+_SUBMODULES = {
     "budget": "abstain.budget",
     "calibration": "abstain.calibration",
     "curves": "abstain.curves",
     "datasets": "abstain.datasets",
+    "exhaustive": "abstain._core.exhaustive",
     "experiment": "abstain.experiment",
     "guarantee": "abstain.guarantee",
     "integrations": "abstain.integrations",
@@ -124,43 +102,14 @@ _MODULES = {
     "review": "abstain.review",
     "streams": "abstain.streams",
 }
-_HOMES = {
-    "abstain._core.decision": (
-        "decide",
-        "risk_profile",
-    ),
-    "abstain._core.losses": (
-        "DecomposableLoss",
-        "FMeasure",
-        "Hamming",
-        "Jaccard",
-        "Loss",
-        "Rank",
-        "SubsetZeroOne",
-    ),
-    "abstain._core.penalties": (
-        "Capped",
-        "Concave",
-        "Counting",
-        "Linear",
-        "Penalty",
-        "PerLabel",
-    ),
+_EXPORTS = {
+    "abstain._core.decision": ("decide", "risk_profile"),
+    "abstain._core.losses": ("DecomposableLoss", "FMeasure", "Hamming", "Jaccard", "Loss", "Rank", "SubsetZeroOne"),
+    "abstain._core.penalties": ("BoundPenalty", "Capped", "Concave", "Counting", "Linear", "Penalty", "PerLabel"),
     "abstain._core.predict_proba": ("label_probabilities",),
-    "abstain._core.prediction": (
-        "ABSTAIN",
-        "PartialPrediction",
-        "PartialRanking",
-    ),
-    "abstain._core.profile": (
-        "CostPath",
-        "RiskProfile",
-    ),
-    "abstain._core.properties": (
-        "Verdict",
-        "is_monotone",
-        "is_uncertainty_aligned",
-    ),
+    "abstain._core.prediction": ("ABSTAIN", "PartialPrediction", "PartialRanking"),
+    "abstain._core.profile": ("CostPath", "RiskProfile"),
+    "abstain._core.properties": ("Verdict", "is_monotone", "is_uncertainty_aligned"),
     "abstain._core.tables": ("Table",),
     "abstain._report": ("report",),
     "abstain._utils.errors": (
@@ -183,28 +132,24 @@ _HOMES = {
     ),
     "abstain.learners._classifier": ("AbstainingClassifier",),
     "abstain.learners._scorer": ("make_abstention_scorer",),
-    "abstain.review": (
-        "ReviewQueue",
-        "review_queue",
-    ),
-    "abstain.streams._tables": (
-        "read_table",
-        "write_table",
-    ),
+    "abstain.review": ("ReviewQueue", "review_queue"),
+    "abstain.streams._tables": ("read_table", "write_table"),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-__all__ = sorted([*_MODULES, *_HOME_OF])
+_MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names}
+__all__ = sorted([*_SUBMODULES, *_MODULE_OF])
 
 
-def __getattr__(name: str) -> "Any":
-    if name in _HOME_OF:
-        found = getattr(import_module(_HOME_OF[name]), name)
-    elif name in _MODULES:
-        found = import_module(_MODULES[name])
-    else:
-        raise AttributeError(f"module 'abstain' has no attribute {name!r}")
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # a type checker would take every misspelt name for one that is found here
+
+    def __getattr__(name):
+        if name in _MODULE_OF:
+            found = getattr(import_module(_MODULE_OF[name]), name)
+        elif name in _SUBMODULES:
+            found = import_module(_SUBMODULES[name])
+        else:
+            raise AttributeError(f"module 'abstain' has no attribute {name!r}")
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

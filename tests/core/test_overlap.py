@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.oracles import reference
+from tests.oracles import overlap as oracle
 
 import abstain
 from abstain._core.decision import decide_bound
@@ -20,7 +20,7 @@ def ranked_rows(m, n, seed):
 
 
 def table_of(loss, p):
-    return reference.jaccard_table(p) if isinstance(loss, Jaccard) else reference.f_table(p, loss.beta**2)
+    return oracle.jaccard_table(p) if isinstance(loss, Jaccard) else oracle.f_table(p, loss.beta**2)
 
 
 LOSSES = [
@@ -39,7 +39,7 @@ LOSSES = [
 @pytest.mark.parametrize("m", [1, 2, 3, 7, 15, 16, 17, 31, 64, 100, 195, 300])
 def test_equals_the_cubic_programme(loss, m):
     p = ranked_rows(m, 4 if m > 100 else 8, seed=m)
-    gains = np.array([reference.profile_from_table(table_of(loss, row), row, loss.zero_division) for row in p])
+    gains = np.array([oracle.profile_from_table(table_of(loss, row), row, loss.zero_division) for row in p])
     np.testing.assert_allclose(abstain.risk_profile(p, loss=loss).values, 1 - gains, rtol=0, atol=1e-10)
     rng = np.random.default_rng(m)
     tables = [cost * np.arange(m + 1) / m for cost in (0.03, 0.1, 0.3, 0.6, 1.0, 3.0)]
@@ -55,7 +55,7 @@ def test_paper_algorithm_agrees_where_it_is_exact():
     m, p = 50, ranked_rows(50, 20, seed=1)
     penalty = 0.4 * np.arange(m + 1) / m
     best, profile = np.empty(20), np.empty((20, m + 1))
-    reference.paper_algorithm_2(p, penalty, best, profile)
+    oracle.paper_algorithm_2(p, penalty, best, profile)
     loss = FMeasure(zero_division=0)
     np.testing.assert_allclose(abstain.decide(p, loss, penalty).expected_loss, 1 - best, rtol=0, atol=1e-10)
     np.testing.assert_allclose(abstain.risk_profile(p, loss=loss).values, 1 - profile, rtol=0, atol=1e-10)
@@ -66,7 +66,7 @@ def test_paper_algorithm_misses_all_zero_answers():
     p = np.full((1, 6), 0.05)
     penalty = 0.1 * np.arange(7)
     best, profile = np.empty(1), np.empty((1, 7))
-    reference.paper_algorithm_2(p, penalty, best, profile)
+    oracle.paper_algorithm_2(p, penalty, best, profile)
     assert abstain.decide(p, "f1", penalty).expected_loss[0] < 1 - best[0] - 0.1
 
 
@@ -103,7 +103,7 @@ def test_many_labels_without_abstention():
     prediction = abstain.decide(p, FMeasure(zero_division=0), "none")
     k = int((prediction.labels == 1).sum())
     ranked = -np.sort(-p)
-    chance = reference._hits_distribution(ranked[:k])[k]
+    chance = oracle.hits_distribution(ranked[:k])[k]
     missed = np.array([1.0])
     for x in ranked[k:]:
         missed = np.convolve(missed, [1 - x, x])

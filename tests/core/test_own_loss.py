@@ -10,8 +10,8 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import make_multilabel_classification
 from sklearn.linear_model import LogisticRegression
-from tests.core.test_properties import assert_witness, slow_is_monotone
 from tests.oracles.budgets import least_bill
+from tests.oracles.monotonicity import assert_witness, slow_is_monotone
 from tests.support.cases import PENALTIES, random_probabilities
 
 import abstain

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
-from tests.core.test_properties import slow_is_monotone
+from tests.oracles.monotonicity import slow_is_monotone
 from tests.support.cases import random_probabilities
 
 import abstain

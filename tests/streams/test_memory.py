@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from benchmarks.measure import usage_of
 from scipy import sparse
+from tests.support.processes import usage_of
 
 pytestmark = pytest.mark.slow
 

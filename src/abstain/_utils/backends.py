@@ -7,6 +7,8 @@ not import it: they ask here, and it is imported by name when the first Dask col
 from importlib import import_module
 from typing import Any
 
+from abstain._utils.extras import missing
+
 BACKENDS = {
     "dask": "abstain.integrations._dask.backend",
     "dask_expr": "abstain.integrations._dask.backend",
@@ -27,7 +29,12 @@ def lazy_backend(*tables: Any) -> Any:
 
 def named_backend(name: str) -> Any:
     """Import the module that computes with the collections of a package, for example ``"dask"``."""
-    return import_module(BACKENDS[name])
+    try:
+        return import_module(BACKENDS[name])
+    except ModuleNotFoundError as reason:
+        if reason.name != name:
+            raise
+        raise missing("a cluster needs Dask", "dask", "distributed") from reason
 
 
 def _package_of(table: Any) -> str | None:

@@ -103,3 +103,4 @@ RISKS: dict[str, Risk] = {
         share_from_loss=lambda loss: 2.0 * loss / (1.0 + loss),
     ),
 }
+"""The risks that `abstain.guarantee.control` can keep below a target, by name."""

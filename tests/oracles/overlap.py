@@ -1,7 +1,7 @@
-"""Slow, independent algorithms that the fast ones are compared with, compiled so that the comparison is fair.
+"""F-measure and Jaccard index by slow, independent algorithms, compiled so that comparing their speed is fair.
 
 Labels are sorted by decreasing probability; value(k, l) is the expected measure when the first k labels are answered 1,
-those from l on 0, and the gap between them is left open.
+those from l on 0, and those between are abstained on.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from numba import njit
 
 
 @njit(nogil=True, cache=True)
-def _hits_distribution(p):
+def hits_distribution(p):
     """chance[k, j] = P(j of the first k labels are relevant)."""
     m = len(p)
     chance = np.zeros((m + 1, m + 1))
@@ -31,7 +31,7 @@ def paper_algorithm_2(ranked, penalty, best, profile):
     for i in range(len(ranked)):
         p = ranked[i]
         m = len(p)
-        chance = _hits_distribution(p)
+        chance = hits_distribution(p)
         reciprocal = np.zeros(2 * m + 2)
         for x in range(1, 2 * m + 2):
             reciprocal[x] = 1.0 / x
@@ -55,7 +55,7 @@ def paper_algorithm_2(ranked, penalty, best, profile):
 def f_table(p, beta_squared):
     """value(k, l) of the F-measure for any β and 1 ≤ k ≤ l ≤ m, in O(m³)."""
     m = len(p)
-    chance = _hits_distribution(p)
+    chance = hits_distribution(p)
     table = np.zeros((m + 1, m + 1))
     reciprocal = np.zeros(m + 2)
     for k in range(1, m + 1):

@@ -1,0 +1,29 @@
+"""Which types a type checker must infer: were one of them ``Any``, every use of it would pass, right or wrong."""
+
+from typing import assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+
+import abstain
+from abstain import PartialPrediction, PartialRanking
+
+p = np.random.default_rng(0).random((200, 3))
+y = p > 0.5
+
+assert_type(abstain.decide(p), PartialPrediction)
+assert_type(abstain.decide(p, "f1", 0.1), PartialPrediction)
+assert_type(abstain.decide(p, abstain.Hamming(), "none"), PartialPrediction)
+assert_type(abstain.decide(p, "rank"), PartialRanking)
+assert_type(abstain.decide(p, abstain.Rank()), PartialRanking)
+assert_type(abstain.decide(p).expected_loss, NDArray[np.float64])
+assert_type(abstain.risk_profile(p, loss="jaccard").decide(0.1), PartialPrediction)
+assert_type(abstain.risk_profile(p, loss="rank").decide(0.1), PartialRanking)
+assert_type(abstain.budget.solve(p, rate=0.1).prediction, PartialPrediction)
+assert_type(abstain.budget.solve(p, loss="rank", rate=0.1).prediction, PartialRanking)
+assert_type(abstain.budget.solve(p, rate=0.1).price.decide(p), PartialPrediction)
+assert_type(abstain.guarantee.control(p, y, target=0.1).decide(p), PartialPrediction)
+assert_type(abstain.AbstainingClassifier(loss="rank").fit(p, y).decide(p), PartialRanking)
+assert_type(abstain.AbstainingClassifier().fit(p, y).decide(p), PartialPrediction)
+assert_type(abstain.metrics.generalized_loss(y, abstain.decide(p), loss="hamming", penalty=0.1), float)
+assert_type(abstain.decide(p).fill(y), PartialPrediction)
