@@ -57,7 +57,7 @@ def fold(name: str, learner: str, i: int, X: np.ndarray, Y: np.ndarray) -> dict[
 def probabilities(part: dict[str, np.ndarray], calibration: str | None) -> np.ndarray:
     if calibration is None:
         return part["raw"]
-    return fit_calibrators(part["inner"], part["inner_truth"], calibration)(part["scores"])
+    return fit_calibrators(part["inner"], part["inner_truth"], method=calibration)(part["scores"])
 
 
 def measure(parts: list[dict[str, np.ndarray]], calibration: str | None) -> dict[str, Any]:

@@ -127,7 +127,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 split_params=routed.splitter.split,
             )
             weights = _weights(routed.estimator.fit)
-            calibrators = fit_calibrators(scores, dense(target.labels, "y"), method, weights)
+            calibrators = fit_calibrators(scores, dense(target.labels, "y"), method=method, sample_weight=weights)
         model = fit_labels(estimator, X, target, routed.estimator.fit)
         self._model, self._calibrators = model, calibrators
         self._label_type, self._is_single = target.dtype, target.vector is not None
