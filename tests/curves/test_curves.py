@@ -184,7 +184,7 @@ def test_the_area_is_the_one_of_the_experiments():
     curve = risk_coverage_curve(y, p, loss="f1")
     keys = {"dataset": "data", "learner": "me", "loss": "f1", "fold": 1}
     rows = pd.DataFrame({"step": range(len(curve.costs)), "coverage": curve.coverage, "risk": curve.risk, **keys})
-    related = dict.fromkeys(abstain.experiment._results.RELATED, 0.0)
+    related = dict.fromkeys(abstain.experiment._results.BASELINES, 0.0)
     results = abstain.experiment._results.Results(None, rows.assign(**related), None, {})
     assert results.aurc()["aurc"].item() == pytest.approx(curve.area)
 

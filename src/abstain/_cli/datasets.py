@@ -57,7 +57,7 @@ def list_(voice: Voice) -> None:
                 "instances": dataset.n_instances,
                 "features": dataset.n_features,
                 "labels": dataset.n_labels,
-                "homes": dataset.homes,
+                "urls": dataset.urls,
             }
             for dataset in DATASETS.values()
         ]
@@ -110,7 +110,7 @@ def convert(
     """
     from abstain import datasets as library
 
-    bunch = library.load_mulan(arff, xml, labels=n_labels, progress=False if voice.quiet else None)
+    bunch = library.load_mulan(arff, xml=xml, labels=n_labels, progress=False if voice.quiet else None)
     voice.tell(**_told(voice, arff.name.partition(".")[0], bunch, output or Path(), ending, arff))
 
 

@@ -87,8 +87,8 @@ class Demo:
 
 def run(n_train: int = 3000, n_test: int = 2000, seed: int = 0) -> Demo:
     """Learn from some digit pairs, and look at others, made of other digits."""
-    train = load_digit_pairs(n_train, random_state=seed)
-    test = load_digit_pairs(n_test, subset="test", random_state=seed + 1)
+    train = load_digit_pairs(n_samples=n_train, random_state=seed)
+    test = load_digit_pairs(n_samples=n_test, subset="test", random_state=seed + 1)
     model = AbstainingClassifier(n_jobs=-1).fit(train.data, train.target)
     profile = risk_profile(model.predict_proba(test.data), loss="hamming")
     full = profile.decide("none")

@@ -150,16 +150,22 @@ def run(
         plans.require_known(learners, losses)  # before data are read, or even downloaded
         names = datasets or _protocol.DATASETS
         if dry_run:
-            problems = [library.look_up(name, data) for name in names]
+            problems = [library.look_up(name, folder=data) for name in names]
             plans.require_feasible(problems, folds)
             pairs = [_planned(problem, learner, folds, seed, out) for problem in problems for learner in learners]
             unfetched = [problem for problem in problems if isinstance(problem, library.Unfetched)]
             _print_plan(pairs, losses, [file for problem in unfetched for file in problem.files], out, voice)
             return
-        plan = library.Plan([library.load(name, data) for name in names], learners, losses, folds, seed)
+        plan = library.Plan(
+            [library.load(name, folder=data) for name in names],
+            learners=learners,
+            losses=losses,
+            n_folds=folds,
+            random_state=seed,
+        )
         manifest = out / "manifest.json"
         before = manifest.read_text() if manifest.is_file() else None
-        results = library.run(plan, out, jobs=jobs, cluster=cluster, progress=False if voice.quiet else None)
+        results = library.run(plan, out=out, n_jobs=jobs, cluster=cluster, progress=False if voice.quiet else None)
         if before not in (None, manifest.read_text()):
             voice.remark(f"The results of other settings in {out} were replaced; their probabilities are still there.")
     files = [str(out / f"results.{ending}") for ending in ("parquet", "csv")]
@@ -185,7 +191,7 @@ def _planned(problem: "Problem | Unfetched", learner: str, n_folds: int, seed: i
 def _print_plan(
     pairs: list[dict[str, Any]], losses: Sequence[str], files: "Sequence[File]", out: Path, voice: Voice
 ) -> None:
-    from abstain.experiment._protocol import PENALTIES, STEPS
+    from abstain.experiment._protocol import N_COSTS, PENALTIES
 
     voice.say(f"{'data set':20} {'instances × features × labels':>30}  {'learner':16} {'fits':>9}  folds kept")
     for pair in pairs:
@@ -194,15 +200,15 @@ def _print_plan(
         voice.say(f"{pair['dataset']:20} {shape:>30}  {pair['learner']:16} {pair['fits']:9}  {kept}")
     fits, n_folds = (sum(pair[key] for pair in pairs) for key in ("fits", "folds"))
     missing = n_folds - sum(pair["folds_kept"] or 0 for pair in pairs)
-    n_rows = n_folds * len(losses) * len(PENALTIES) * STEPS
+    n_rows = n_folds * len(losses) * len(PENALTIES) * N_COSTS
     voice.say(f"\n{fits} fits; {missing} of {n_folds} folds are still to be fitted.")
-    voice.say(f"Losses: {', '.join(losses)}; for each {len(PENALTIES)} penalties of {STEPS} costs.")
+    voice.say(f"Losses: {', '.join(losses)}; for each {len(PENALTIES)} penalties of {N_COSTS} costs.")
     voice.say(f"{n_rows} rows of results in {out}.")
     if files:
         known = sum(file.size or 0 for file in files) / 1e6
         voice.say(f"To be downloaded first, {known:.1f} MB: {', '.join(file.name for file in files)}.")
     voice.tell(plan=pairs, fits=fits, folds_missing=missing, losses=losses, rows=n_rows, out=str(out),
-               downloads=[{"file": file.name, "bytes": file.size, "homes": file.homes} for file in files])  # fmt: skip
+               downloads=[{"file": file.name, "bytes": file.size, "urls": file.urls} for file in files])  # fmt: skip
 
 
 folders = click.argument(

@@ -5,7 +5,7 @@ The only place that knows how an abstention is written: −1 in arrays, ``<NA>``
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -352,6 +352,8 @@ class PartialRanking(_Partial):
 
 Prediction: TypeAlias = PartialPrediction | PartialRanking
 """What a decision gives: labels, or a ranking for losses that score rankings."""
+PredictionT = TypeVar("PredictionT", PartialPrediction, PartialRanking)
+"""The kind of prediction where it follows from the loss."""
 
 
 def _short(name: str, most: int = 24) -> str:

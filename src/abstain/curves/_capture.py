@@ -128,7 +128,11 @@ def _band(merged: MergedPath, wrong: NDArray[np.int32], caught: NDArray[np.int32
     known = merged.outcomes
     n_abstained = merged.totals(known.path.flat_counts)
     points = select_points(-n_abstained)
-    values: dict[str, NDArray[Any]] = {"reviewed": known.path.flat_counts / known.n_labels, "caught": caught, "wrong": wrong}
+    values: dict[str, NDArray[Any]] = {
+        "reviewed": known.path.flat_counts / known.n_labels,
+        "caught": caught,
+        "wrong": wrong,
+    }
     means = bootstrap.means(merged, points, values)
     with np.errstate(invalid="ignore"):  # a sample without errors is not defined, and left out
         captured = means["caught"] / means["wrong"][:, -1:]
