@@ -136,13 +136,13 @@ class _GrowingArray:
         """Append uninitialized rows, and return them as a view to be filled at once."""
         needed = self.n_rows + n_rows
         if needed > len(self._array):
-            # no view of the array outlives the call that asked for it
+            # safe without refcheck: callers fill the view at once and keep none
             self._array.resize((max(needed, len(self._array) * 3 // 2), *self._array.shape[1:]), refcheck=False)
         self.n_rows = needed
         return self._array[needed - n_rows : needed]
 
     def finish(self) -> NDArray[Any]:
-        """Return all rows, without spare capacity; nothing can be appended afterwards."""
+        """Return all rows, without unused capacity; nothing can be appended afterwards."""
         self._array.resize((self.n_rows, *self._array.shape[1:]), refcheck=False)
         return self._array
 

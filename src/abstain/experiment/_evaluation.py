@@ -58,7 +58,7 @@ class LossEvaluation:
 
     @property
     def unit(self) -> float:
-        """What one unit of the loss counts in the results."""
+        """The factor from the loss to the unit of the results."""
         return SCALES[self.loss].factor(self.data.labels.shape[1])
 
     @cached_property

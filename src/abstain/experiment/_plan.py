@@ -1,4 +1,4 @@
-"""What an experiment will do: an immutable list of fits, made before the first of them is started."""
+"""The plan of an experiment: an immutable list of fits, made before the first of them is started."""
 
 import hashlib
 import json

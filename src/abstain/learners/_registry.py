@@ -30,7 +30,7 @@ class Strategy:
 
 @dataclass(frozen=True)
 class Base:
-    """What learns one label."""
+    """A learner of one label."""
 
     name: str
     title: str
