@@ -111,7 +111,7 @@ def test_cost_curves_on_given_axes():
     _, two = mpl.pyplot.subplots(1, 2)
     assert CostCurveDisplay.from_predictions(y, p, ax=two).ax_[1] is two[1]
     _, three = mpl.pyplot.subplots(3)
-    with pytest.raises(ValueError, match="ax has 3 axes; a cost curve is drawn on two, or one"):
+    with pytest.raises(abstain.InvalidParameter, match="ax has 3 axes; a cost curve is drawn on two, or one"):
         CostCurveDisplay.from_predictions(y, p, ax=three)
 
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from scipy import sparse
 from tests.support.data import DATA, needs_data
 
-from abstain._utils.errors import DatasetWarning, InvalidDataset
+from abstain._utils.errors import DatasetWarning, InvalidDataset, InvalidParameter
 from abstain.datasets import _arff as arff_module, _tokens, load_mulan
 
 HEAD = "@relation r\n@attribute a numeric\n@attribute b numeric\n@attribute y {0,1}\n@data\n"
@@ -465,8 +465,8 @@ def test_no_list_at_all(tmp_path):
         (4, InvalidDataset, "file.arff: labels=4 is no number of labels among 3 attributes"),
         (["q"], InvalidDataset, "file.arff: label 'q' is not an attribute of file.arff"),
         ([], InvalidDataset, "file.arff: the list of labels is empty"),
-        ("y", TypeError, "labels is 'y'; expected a number or a list of names"),
-        (True, TypeError, "labels is True; expected a number or a list of names"),
+        ("y", InvalidParameter, "labels is 'y'; expected a number or a list of names"),
+        (True, InvalidParameter, "labels is True; expected a number or a list of names"),
     ],
 )
 def test_bad_labels(labels, error, message, tmp_path):

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Bunch
 
-from abstain._utils.errors import DatasetWarning, InvalidDataset
+from abstain._utils.errors import DatasetWarning, InvalidDataset, InvalidParameter
 from abstain._utils.extras import optional
 from abstain._utils.suggestions import did_you_mean
 from abstain.datasets._arff import Header, Source, broken, read_header, read_rows
@@ -153,7 +153,7 @@ def _find_labels(source: Source, header: Header, labels: Any, xml: Any, count: i
 
 def _from_argument(header: Header, labels: Any, name: str) -> _Labels:
     if isinstance(labels, str | bytes | bool):
-        raise TypeError(f"labels is {labels!r}; expected a number or a list of names")
+        raise InvalidParameter(f"labels is {labels!r}; expected a number or a list of names")
     if isinstance(labels, Iterable):
         return _Labels(_by_name(header, list(labels), name, name))
     count = operator.index(labels)

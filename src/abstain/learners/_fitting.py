@@ -114,7 +114,7 @@ def require_classifier(estimator: Any, *, calibrated: bool) -> None:
     name = type(estimator).__name__
     if not hasattr(estimator, "fit"):
         hint = f"; abstain.learners.make({estimator!r}) makes a learner by its name" if name == "str" else ""
-        raise TypeError(f"estimator is {estimator!r}; expected a classifier{hint}")
+        raise InvalidParameter(f"estimator is {estimator!r}; expected a classifier{hint}")
     if hasattr(estimator, "predict_proba"):
         return
     if not hasattr(estimator, "decision_function"):
