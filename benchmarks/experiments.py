@@ -17,7 +17,7 @@ from abstain.experiment import Plan, Problem, Results, load, run
 from abstain.experiment._claims import as_markdown, check
 from abstain.experiment._figures import draw
 from abstain.experiment._protocol import DATASETS, LEARNERS, LOSSES
-from abstain.experiment._results import RELATED
+from abstain.experiment._results import BASELINES
 from abstain.experiment._store import Store
 
 ROOT = Path(__file__).parents[1]
@@ -46,15 +46,15 @@ def nus_wide_simulated() -> Problem:
 
 
 def plans() -> dict[str, Plan]:
-    small = [load(name, DATA) for name in DATASETS]
+    small = [load(name, folder=DATA) for name in DATASETS]
     mediamill = mediamill_sample()
     return {
-        "grid": Plan(small, LEARNERS),
-        "svm": Plan(small, ["br-svm", "cc-svm"]),
-        "mediamill": Plan([mediamill], ["br-lr", "cc-lr"]),
-        "mediamill-svm": Plan([mediamill], ["br-svm", "cc-svm"]),
-        "nus-wide": Plan([nus_wide_simulated()], ["br-lr", "cc-lr"]),
-        "better": Plan(small, list(BETTER)),
+        "grid": Plan(small, learners=LEARNERS),
+        "svm": Plan(small, learners=["br-svm", "cc-svm"]),
+        "mediamill": Plan([mediamill], learners=["br-lr", "cc-lr"]),
+        "mediamill-svm": Plan([mediamill], learners=["br-svm", "cc-svm"]),
+        "nus-wide": Plan([nus_wide_simulated()], learners=["br-lr", "cc-lr"]),
+        "better": Plan(small, learners=list(BETTER)),
     }
 
 
@@ -63,12 +63,12 @@ def timed(name: str, plan: Plan) -> None:
     store = Store(KEPT / name / "probabilities")
     is_new = all(store.read(fold) is None for fold in plan.folds)
     start = time.perf_counter()
-    run(plan, KEPT / name)
+    run(plan, out=KEPT / name)
     whole = time.perf_counter() - start
     print(f"{name}: {whole:.0f} s", flush=True)
     if is_new:
         start = time.perf_counter()
-        run(plan, KEPT / name)
+        run(plan, out=KEPT / name)
         took = {"whole": whole, "deciding": time.perf_counter() - start}
         (KEPT / name / "wall.json").write_text(json.dumps(took))
 
@@ -105,7 +105,7 @@ def areas(results: Results) -> str:
 def related(results: Results) -> str:
     """AURC of br-lr's optimal partial predictions, and of what others do with the same probabilities."""
     found = results.aurc()
-    mean = found[found.learner == "br-lr"].groupby(["dataset", "loss"], sort=False)[["aurc", *RELATED]].mean()
+    mean = found[found.learner == "br-lr"].groupby(["dataset", "loss"], sort=False)[["aurc", *BASELINES]].mean()
     return markdown(mean.reset_index().rename(columns={"aurc": "optimal"}), "{:.3g}")
 
 

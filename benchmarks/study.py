@@ -33,7 +33,10 @@ LINES = {None: ":", "sigmoid": "-", "isotonic": "--"}
 
 
 def estimator(learner: str, X: np.ndarray, target: Target) -> Any:
-    return make("br-lr") if learner == "br-lr" else recommended(*X.shape, target.labels.shape[1], n_jobs=-1)
+    if learner == "br-lr":
+        return make("br-lr")
+    n_labels = target.labels.shape[1]
+    return recommended(n_instances=X.shape[0], n_features=X.shape[1], n_labels=n_labels, n_jobs=-1)
 
 
 def fold(name: str, learner: str, i: int, X: np.ndarray, Y: np.ndarray) -> dict[str, np.ndarray]:
@@ -57,7 +60,7 @@ def fold(name: str, learner: str, i: int, X: np.ndarray, Y: np.ndarray) -> dict[
 def probabilities(part: dict[str, np.ndarray], calibration: str | None) -> np.ndarray:
     if calibration is None:
         return part["raw"]
-    return fit_calibrators(part["inner"], part["inner_truth"], calibration)(part["scores"])
+    return fit_calibrators(part["inner"], part["inner_truth"], method=calibration)(part["scores"])
 
 
 def measure(parts: list[dict[str, np.ndarray]], calibration: str | None) -> dict[str, Any]:

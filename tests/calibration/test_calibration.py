@@ -232,5 +232,5 @@ def test_bins_with_few_entries_join_the_smaller_neighbour():
 
 def test_the_least_count_is_a_number():
     for least in (0, 1.5, "10"):
-        with pytest.raises(ValueError, match=f"min_count is {least!r}; expected a whole number ≥ 1"):
+        with pytest.raises(abstain.InvalidParameter, match=f"min_count is {least!r}; expected a whole number ≥ 1"):
             reliability_curve([[1]], [[0.5]], min_count=least)

@@ -16,7 +16,7 @@ from abstain._cli import demo_example, main
 
 @pytest.fixture(scope="module")
 def small():
-    return demo_example.run(n_train=300, n_test=200, seed=3)
+    return demo_example.run(n_train=300, n_test=200, random_state=3)
 
 
 @pytest.mark.slow
@@ -35,17 +35,17 @@ def test_the_demo_prints_a_table_and_writes_a_figure_and_a_report(tmp_path):
 @pytest.mark.slow
 def test_silence_pays(small):
     outcomes = [small.outcome(cost) for cost in demo_example.COSTS]
-    assert all(o.abstain <= min(o.answer_all, o.ask_all) * 1.05 for o in outcomes)
-    assert outcomes[-1].abstain == pytest.approx(outcomes[-1].answer_all)
-    assert [o.ask_all for o in outcomes] == pytest.approx([10 * cost for cost in demo_example.COSTS])
-    assert np.all(np.diff([o.left_open for o in outcomes]) <= 0)
+    assert all(o.abstain_optimally <= min(o.answer_all, o.abstain_all) * 1.05 for o in outcomes)
+    assert outcomes[-1].abstain_optimally == pytest.approx(outcomes[-1].answer_all)
+    assert [o.abstain_all for o in outcomes] == pytest.approx([10 * cost for cost in demo_example.COSTS])
+    assert np.all(np.diff([o.abstention_rate for o in outcomes]) <= 0)
 
 
 def test_the_pictures_shown_are_described_right(small):
     labels = small.decide(demo_example.SHOWN_COST).labels
-    shown = small.interesting(demo_example.SHOWN_COST, 6)
+    shown = small.examples(demo_example.SHOWN_COST, 6)
     assert len(set(shown)) == 6
-    wrong = small.answers_wrongly(demo_example.SHOWN_COST)
+    wrong = small.has_wrong_answer(demo_example.SHOWN_COST)
     assert wrong[shown].tolist() == [False] * 5 + [True]
     for i in shown:
         yes, ask, there = demo_example.describe(labels[i], small.truth[i])

@@ -648,7 +648,7 @@ def test_classifiers_and_scorers(loss):
     np.testing.assert_array_equal(model.predict(X[80:]), abstain.decide(p, loss, "none").labels)
     score = -metrics.generalized_loss(Y[80:], answers, loss=loss, penalty=0.1)
     assert model.score(X[80:], Y[80:]) == pytest.approx(score)
-    assert abstain.make_abstention_scorer(loss, 0.1)(model, X[80:], Y[80:]) == pytest.approx(score)
+    assert abstain.make_abstention_scorer(loss=loss, penalty=0.1)(model, X[80:], Y[80:]) == pytest.approx(score)
 
 
 @own

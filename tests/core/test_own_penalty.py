@@ -105,7 +105,7 @@ def test_classifiers_and_scorers(penalty, fitted):
     model, X, Y = fitted
     p, answers = model.predict_proba(X), model.decide(X, penalty=penalty)
     np.testing.assert_array_equal(answers.labels, abstain.decide(p, penalty=penalty).labels)
-    scorer = abstain.make_abstention_scorer("hamming", penalty)
+    scorer = abstain.make_abstention_scorer(loss="hamming", penalty=penalty)
     assert scorer(model, X, Y) == pytest.approx(-metrics.generalized_loss(Y, answers, loss="hamming", penalty=penalty))
 
 

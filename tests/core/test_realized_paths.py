@@ -5,17 +5,11 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
-from tests.support.cases import LOSS_CASES, make_loss, random_probabilities
+from tests.support.cases import LOSS_CASES, make_loss, random_probabilities, random_truth
 
 import abstain
 from abstain._core.realized_paths import outcomes
 from abstain.metrics import answered_error_rate, error_capture_rate, expected_generalized_loss, generalized_loss
-
-
-def truth_for(p, seed=0):
-    y = (np.random.default_rng(seed).random(p.shape) < p).astype(np.int8)
-    y.flags.writeable = False
-    return y
 
 
 def costs_to_try(path):
@@ -31,7 +25,7 @@ def costs_to_try(path):
 @pytest.mark.parametrize("m", [1, 2, 6])
 def test_every_cost_is_as_decided(case, m):
     p, loss = random_probabilities(12, m), make_loss(case, m)
-    y = truth_for(p)
+    y = random_truth(p)
     found = outcomes(p, y, loss)
     full = abstain.decide(p, loss, penalty="none")
     assert len(found) == 12
@@ -68,7 +62,7 @@ def test_every_cost_is_as_decided(case, m):
 @pytest.mark.parametrize("case", LOSS_CASES, ids=str)
 def test_paths_end_with_everything_answered(case):
     p, loss = random_probabilities(40, 5), make_loss(case, 5)
-    found = outcomes(p, truth_for(p), loss)
+    found = outcomes(p, random_truth(p), loss)
     last = found.path.indptr[1:] - 1
     assert (found.answered[last] == 5).all()
     if not loss.gives_rankings:
@@ -81,7 +75,7 @@ def test_paths_end_with_everything_answered(case):
 
 def test_without_the_truth_only_what_is_expected_is_known():
     p = random_probabilities(8, 3)
-    found, with_truth = outcomes(p), outcomes(p, truth_for(p))
+    found, with_truth = outcomes(p), outcomes(p, random_truth(p))
     np.testing.assert_array_equal(found.expected, with_truth.expected)
     assert found.realized is found.hits is found.false_alarms is found.misses is found.caught is found.wrong is None
 
@@ -89,7 +83,7 @@ def test_without_the_truth_only_what_is_expected_is_known():
 @pytest.mark.parametrize("case", LOSS_CASES, ids=str)
 def test_sparse_is_as_dense(case):
     p = np.where(np.random.default_rng(1).random((30, 6)) < 0.4, random_probabilities(30, 6), 0.0)
-    y, loss = truth_for(p), make_loss(case, 6)
+    y, loss = random_truth(p), make_loss(case, 6)
     dense = outcomes(p, y, loss)
     for thin in (
         outcomes(sparse.csr_array(p), sparse.csr_array(y), loss),
@@ -103,7 +97,7 @@ def test_sparse_is_as_dense(case):
 
 def test_many_blocks_and_threads(threads):
     p = random_probabilities(3000, 40)
-    y = truth_for(p)
+    y = random_truth(p)
     for loss in ("hamming", "f1", "rank"):
         whole = outcomes(p[:600] if loss == "f1" else p, y[:600] if loss == "f1" else y, loss)
         part = outcomes(p[500:520], y[500:520], loss)

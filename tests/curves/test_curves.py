@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import sparse
-from tests.support.cases import LOSS_CASES, make_loss, random_probabilities
+from tests.support.cases import LOSS_CASES, make_loss, random_probabilities, random_truth
 
 import abstain
-from abstain import metrics
+from abstain import InvalidParameter, metrics
 from abstain.calibration import brier_score_loss, calibration_error
 from abstain.curves import accuracy_rejection_curve, cost_curve, error_capture_curve, label_table, risk_coverage_curve
 
@@ -19,7 +19,7 @@ ALL = [cost_curve, risk_coverage_curve, accuracy_rejection_curve, error_capture_
 
 def simulated(n, m, seed=0):
     p = random_probabilities(n, m, seed)
-    y = (np.random.default_rng(seed).random(p.shape) < p).astype(np.int8)
+    y = random_truth(p, seed).copy()
     y[::5, 0] = 1 - y[::5, 0]  # what is certain may be wrong
     y.flags.writeable = False
     return p, y
@@ -184,7 +184,7 @@ def test_the_area_is_the_one_of_the_experiments():
     curve = risk_coverage_curve(y, p, loss="f1")
     keys = {"dataset": "data", "learner": "me", "loss": "f1", "fold": 1}
     rows = pd.DataFrame({"step": range(len(curve.costs)), "coverage": curve.coverage, "risk": curve.risk, **keys})
-    related = dict.fromkeys(abstain.experiment._results.RELATED, 0.0)
+    related = dict.fromkeys(abstain.experiment._results.BASELINES, 0.0)
     results = abstain.experiment._results.Results(None, rows.assign(**related), None, {})
     assert results.aurc()["aurc"].item() == pytest.approx(curve.area)
 
@@ -424,10 +424,25 @@ def test_label_tables_take_any_penalty_and_one_instance():
         (lambda p, y: (p[:0], y[:0]), {}, abstain.InvalidProbabilities, "there are no rows"),
         (lambda p, y: (p + 1, y), {}, abstain.InvalidProbabilities, "a probability is a number from 0 to 1"),
         (lambda p, y: (p, y + 1), {}, abstain.InvalidLabels, "the truth is 0 or 1"),
-        (lambda p, y: (p, y), {"n_bootstrap": -1}, ValueError, "n_bootstrap is -1; expected a whole number ≥ 0"),
-        (lambda p, y: (p, y), {"n_bootstrap": 1.5}, ValueError, "n_bootstrap is 1.5; expected a whole number"),
-        (lambda p, y: (p, y), {"confidence": 95}, ValueError, "confidence is 95; expected a number between 0 and 1"),
-        (lambda p, y: (p[:1], y[:1]), {"n_bootstrap": 5}, abstain.InvalidLabels, "at least two are needed"),
+        (
+            lambda p, y: (p, y),
+            {"n_bootstrap": -1},
+            InvalidParameter,
+            "n_bootstrap is -1; expected a whole number ≥ 0",
+        ),
+        (
+            lambda p, y: (p, y),
+            {"n_bootstrap": 1.5},
+            InvalidParameter,
+            "n_bootstrap is 1.5; expected a whole number",
+        ),
+        (
+            lambda p, y: (p, y),
+            {"confidence": 95},
+            InvalidParameter,
+            "confidence is 95; expected a number between 0 and 1",
+        ),
+        (lambda p, y: (p[:1], y[:1]), {"n_bootstrap": 5}, InvalidParameter, "at least two are needed"),
         (lambda p, y: (p, y), {"loss": "zero-one"}, abstain.InvalidLoss, "loss is 'zero-one'"),
     ],
 )
@@ -454,13 +469,13 @@ def test_what_else_is_wrong():
     p, y = simulated(10, 3)
     with pytest.raises(abstain.InvalidLoss, match="is not a sum over labels, so there is no risk per answer"):
         risk_coverage_curve(y, p, loss="f1", per="answer")
-    with pytest.raises(ValueError, match="per is 'label'; expected 'instance' or 'answer'"):
+    with pytest.raises(InvalidParameter, match="per is 'label'; expected 'instance' or 'answer'"):
         risk_coverage_curve(y, p, per="label")
-    with pytest.raises(ValueError, match="coverage is 2; expected a number from 0 to 1"):
+    with pytest.raises(InvalidParameter, match="coverage is 2; expected a number from 0 to 1"):
         risk_coverage_curve(y, p).at(2)
-    with pytest.raises(ValueError, match="rejection is -1; expected"):
+    with pytest.raises(InvalidParameter, match="rejection is -1; expected"):
         accuracy_rejection_curve(y, p).at(-1)
-    with pytest.raises(ValueError, match="reviewed is nan; expected"):
+    with pytest.raises(InvalidParameter, match="reviewed is nan; expected"):
         error_capture_curve(y, p).at(np.nan)
     with pytest.raises(abstain.InvalidPenalty, match="expected a number ≥ 0"):
         cost_curve(p, y_true=y).at(-0.1)

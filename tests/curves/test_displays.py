@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from tests.support.cases import LOSS_CASES, make_loss, random_probabilities
+from tests.support.cases import LOSS_CASES, make_loss, random_probabilities, random_truth
 
 import abstain
 from abstain import curves
@@ -42,7 +42,7 @@ def _closed():
 
 def simulated(n=60, m=4):
     p = random_probabilities(n, m)
-    return (np.random.default_rng(0).random(p.shape) < p).astype(int), p
+    return random_truth(p), p
 
 
 def models(ax):
@@ -98,7 +98,7 @@ def test_cost_curves_rise_and_jump_where_they_do():
 
 def test_cost_curves_without_the_truth():
     _, p = simulated()
-    shown = CostCurveDisplay(curves.cost_curve(p, n_bootstrap=10), "mine").plot()
+    shown = CostCurveDisplay(curves.cost_curve(p, n_bootstrap=10), name="mine").plot()
     assert legend(shown.ax_[0]) == ["mine", "answer everything", "leave everything open"]
     assert len(shown.ax_[0].collections) == 1
 
@@ -111,7 +111,7 @@ def test_cost_curves_on_given_axes():
     _, two = mpl.pyplot.subplots(1, 2)
     assert CostCurveDisplay.from_predictions(y, p, ax=two).ax_[1] is two[1]
     _, three = mpl.pyplot.subplots(3)
-    with pytest.raises(ValueError, match="ax has 3 axes; a cost curve is drawn on two, or one"):
+    with pytest.raises(abstain.InvalidParameter, match="ax has 3 axes; a cost curve is drawn on two, or one"):
         CostCurveDisplay.from_predictions(y, p, ax=three)
 
 

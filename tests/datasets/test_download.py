@@ -24,7 +24,7 @@ from scipy import sparse
 from sklearn.utils import Bunch
 from tests.support.data import DATA, needs_data
 
-from abstain._utils.errors import DownloadFailed, InvalidDataset
+from abstain._utils.errors import DownloadFailed, InvalidDataset, InvalidParameter
 from abstain.datasets import _download
 from abstain.datasets._download import fetch
 from abstain.datasets._registry import DATASETS, Dataset, File
@@ -137,14 +137,19 @@ def server():
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(_download, "PAUSE", 0.01)
+    monkeypatch.setattr(_download, "RETRY_DELAY", 0.01)
     for variable in ("ABSTAIN_DATA", "ABSTAIN_CACHE"):
         monkeypatch.delenv(variable, raising=False)
 
 
-def tiny(*homes, hashed=True, openml=None, name="tiny"):
+def tiny(*servers, hashed=True, openml=None, name="tiny"):
     files = tuple(
-        File(file, hashlib.sha256(body).hexdigest() if hashed else None, len(body), tuple(f"{h}/{file}" for h in homes))
+        File(
+            file,
+            hashlib.sha256(body).hexdigest() if hashed else None,
+            len(body),
+            tuple(f"{server}/{file}" for server in servers),
+        )
         for file, body in FILES.items()
     )
     return Dataset(name, 3, 2, 2, files, openml)
@@ -152,10 +157,10 @@ def tiny(*homes, hashed=True, openml=None, name="tiny"):
 
 @pytest.fixture
 def offer(monkeypatch):
-    """Make the tiny data set the only one, with these homes."""
+    """Make the tiny data set the only one, on these servers."""
 
-    def register(*homes, **options):
-        dataset = tiny(*homes, **options)
+    def register(*servers, **options):
+        dataset = tiny(*servers, **options)
         monkeypatch.setattr(_download, "DATASETS", {dataset.name: dataset})
         return dataset
 
@@ -208,7 +213,7 @@ def test_bad_home(how, reason, asked, server, offer, tmp_path, monkeypatch):
     assert files_in(tmp_path) == []
     with pytest.raises(DownloadFailed, match=re.escape(str(tmp_path / "tiny" / "tiny.arff"))):
         fetch("tiny", folder=tmp_path)
-    offer(*(home.removesuffix("/tiny.arff") for home in dataset.files[0].homes), f"{server.url}/good")
+    offer(*(url.removesuffix("/tiny.arff") for url in dataset.files[0].urls), f"{server.url}/good")
     require_tiny(fetch("tiny", folder=tmp_path))
 
 
@@ -379,9 +384,9 @@ def test_names(server, offer, tmp_path):
     offer(f"{server.url}/good", name="Tiny-Set")
     for name in ("tiny-set", "TINY_SET", "Tiny-Set"):
         require_tiny(fetch(name, folder=tmp_path))
-    with pytest.raises(ValueError, match=r"there is no data set 'tinny-set'; did you mean 'Tiny-Set'\?"):
+    with pytest.raises(InvalidParameter, match=r"there is no data set 'tinny-set'; did you mean 'Tiny-Set'\?"):
         fetch("tinny-set")
-    with pytest.raises(ValueError, match="there is no data set 7 \\(there are Tiny-Set"):
+    with pytest.raises(InvalidParameter, match="there is no data set 7 \\(there are Tiny-Set"):
         fetch(7)
 
 
@@ -398,8 +403,8 @@ def test_registry_is_sound():
     for name, dataset in DATASETS.items():
         assert dataset.name == name
         assert [Path(file.name).suffix for file in dataset.files] == [".arff", ".xml"]
-        assert all(home.startswith("https://") for home in dataset.homes)
-        assert len(set(dataset.homes)) == len(dataset.homes)
+        assert all(url.startswith("https://") for url in dataset.urls)
+        assert len(set(dataset.urls)) == len(dataset.urls)
         arff, xml = dataset.files
         assert re.fullmatch("[0-9a-f]{64}", arff.sha256)
         assert xml.sha256 is None or re.fullmatch("[0-9a-f]{64}", xml.sha256)
@@ -416,5 +421,5 @@ def test_registry_agrees_with_the_published_files(name, tmp_path, monkeypatch):
     assert bunch.target.shape == (dataset.n_instances, dataset.n_labels)
     assert sparse.issparse(bunch.data) == (name in ("bibtex", "delicious"))
     for file in dataset.files:
-        (path,) = _download._found(DATA, dataset, file)
+        (path,) = _download._matching_files(DATA, dataset, file)
         assert len(gzip.decompress(path.read_bytes())) == file.size

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from scipy import sparse
 from tests.support.data import DATA, needs_data
 
-from abstain._utils.errors import DatasetWarning, InvalidDataset
+from abstain._utils.errors import DatasetWarning, InvalidDataset, InvalidParameter
 from abstain.datasets import _arff as arff_module, _tokens, load_mulan
 
 HEAD = "@relation r\n@attribute a numeric\n@attribute b numeric\n@attribute y {0,1}\n@data\n"
@@ -117,7 +117,7 @@ WILD = {
 @pytest.mark.parametrize("pack", PACKERS)
 @pytest.mark.parametrize("variant", WILD)
 def test_wild_variants(variant, pack, chunk, tmp_path, monkeypatch):
-    monkeypatch.setattr(arff_module, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(arff_module, "BATCH_BYTES", chunk)
     text, data, target = WILD[variant]
     bunch = load_mulan(write(tmp_path, text, pack=PACKERS[pack]), labels=-1)
     assert sparse.issparse(bunch.data) == ("sparse" in variant)
@@ -391,7 +391,7 @@ BROKEN = {
 @pytest.mark.parametrize("pack", PACKERS)
 @pytest.mark.parametrize("case", BROKEN)
 def test_broken_files(case, pack, chunk, tmp_path, monkeypatch):
-    monkeypatch.setattr(arff_module, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(arff_module, "BATCH_BYTES", chunk)
     text, message = BROKEN[case]
     with pytest.raises(InvalidDataset) as caught:
         load_mulan(write(tmp_path, text, pack=PACKERS[pack]), labels=-1)
@@ -441,7 +441,7 @@ def test_broken_lists(xml, message, tmp_path):
         " (file.xml was read because it lies beside file.arff; pass xml= or labels= if its labels are not there)"
     )
     with pytest.raises(InvalidDataset, match=r"^file\.xml") as caught:
-        load_mulan(tmp_path / "file.arff", tmp_path / "file.xml")
+        load_mulan(tmp_path / "file.arff", xml=tmp_path / "file.xml")
     assert "lies beside" not in str(caught.value)
 
 
@@ -465,8 +465,8 @@ def test_no_list_at_all(tmp_path):
         (4, InvalidDataset, "file.arff: labels=4 is no number of labels among 3 attributes"),
         (["q"], InvalidDataset, "file.arff: label 'q' is not an attribute of file.arff"),
         ([], InvalidDataset, "file.arff: the list of labels is empty"),
-        ("y", TypeError, "labels is 'y'; expected a number or a list of names"),
-        (True, TypeError, "labels is True; expected a number or a list of names"),
+        ("y", InvalidParameter, "labels is 'y'; expected a number or a list of names"),
+        (True, InvalidParameter, "labels is True; expected a number or a list of names"),
     ],
 )
 def test_bad_labels(labels, error, message, tmp_path):
@@ -642,7 +642,7 @@ def tables(draw):
 )
 def test_what_is_written_is_read(tmp_path, monkeypatch, table, as_sparse, chunk, line_end):
     n_columns, names, values, rows = table
-    monkeypatch.setattr(arff_module, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(arff_module, "BATCH_BYTES", chunk)
     types = ["numeric", "{" + " , ".join(map(quote, values)) + "}", "string"]
     lines = [f"@relation x -C {-n_columns}"]
     lines += [f"@attribute {quote(name)} {types[j % 3]}" for j, name in enumerate(names)]
@@ -709,7 +709,7 @@ def test_published_splits_are_the_whole(name):
 @pytest.mark.parametrize(("name", "n"), [("small", 2500), ("reduced-train", 1500), ("reduced-test", 500)])
 def test_published_samples(name, n):
     folder = DATA / "mediamill-sample"
-    bunch = load_mulan(folder / f"mediamill_{name}.arff.gz", folder / "mediamill.xml.gz")
+    bunch = load_mulan(folder / f"mediamill_{name}.arff.gz", xml=folder / "mediamill.xml.gz")
     assert bunch.data.shape == (n, 120)
     assert bunch.target.shape == (n, 101)
     assert 4.2 < bunch.target.sum(1).mean() < 4.5
@@ -718,7 +718,7 @@ def test_published_samples(name, n):
 @needs_data
 def test_published_file_whose_list_has_another_name():
     folder = DATA / "langlog"
-    bunch = load_mulan(folder / "llog.arff.gz", folder / "langlog.xml.gz")
+    bunch = load_mulan(folder / "llog.arff.gz", xml=folder / "langlog.xml.gz")
     assert (*bunch.data.shape, bunch.target.shape[1]) == (1460, 1004, 75)
     assert bunch.target.sum(1).mean() == pytest.approx(1.180, abs=0.0005)
     with pytest.raises(InvalidDataset, match=r"xml= \(langlog\.xml\.gz lies there\)"):
@@ -741,7 +741,7 @@ def test_against_a_naive_reader(name):
 @pytest.mark.parametrize("name", ["emotions/emotions", "bibtex/bibtex-test"])
 def test_chunks_do_not_matter(name, monkeypatch):
     whole = load_mulan(DATA / f"{name}.arff.gz")
-    monkeypatch.setattr(arff_module, "CHUNK_BYTES", 997)
+    monkeypatch.setattr(arff_module, "BATCH_BYTES", 997)
     pieces = load_mulan(DATA / f"{name}.arff.gz")
     np.testing.assert_array_equal(dense(pieces.data), dense(whole.data))
     np.testing.assert_array_equal(pieces.target, whole.target)

@@ -15,8 +15,8 @@ from tests.support.data import DATA, needs_data
 import abstain
 from abstain import Concave, Linear, learners
 from abstain.experiment import Plan, Problem, Results, _claims, _models, _protocol, load, run
-from abstain.experiment._decisions import Judge, OutOfFold, coverages, outcomes
-from abstain.experiment._related import Others, Tuning
+from abstain.experiment._baselines import Baselines, ThresholdTuning
+from abstain.experiment._evaluation import LossEvaluation, OutOfFold, coverage_rows, result_rows
 from abstain.metrics import generalized_loss
 
 
@@ -33,7 +33,7 @@ def data():
     probabilities = random.beta(0.6, 1.0, size=(50, 6))
     labels = (random.random((50, 6)) < probabilities).astype(np.uint8)
     folds = [test for _, test in KFold(4, shuffle=True, random_state=0).split(labels)]
-    return OutOfFold(probabilities, labels, folds, seed=0)
+    return OutOfFold(probabilities, labels, folds, random_state=0)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_every_loss_is_in_the_protocol():
 def test_outcomes_are_what_deciding_each_fold_gives(data, loss):
     """No profile, no stacking of folds, no related work shared between them."""
     units = {"hamming": 100 / 6, "rank": 1 / 6}
-    rows = list(outcomes(Judge(data, loss)))
+    rows = list(result_rows(LossEvaluation(data, loss)))
     assert len(rows) == 2 * 10 * 4
     for row in rows[::7]:
         penalty = {"SEP": Linear, "PAR": Concave}[row["penalty"]](row["cost"])
@@ -86,19 +86,22 @@ def test_outcomes_are_what_deciding_each_fold_gives(data, loss):
 @pytest.mark.parametrize("loss", _protocol.LOSSES)
 def test_others_leave_as_much_open(data, loss):
     """With a penalty of 1 for a label and no loss of the answers, all cost the same."""
-    judge = Judge(data, loss)
+    evaluation = LossEvaluation(data, loss)
     n_abstained = np.random.default_rng(0).integers(0, 7, 50)
-    free, priced = judge.related(n_abstained, Linear(0.0)), judge.related(n_abstained, Linear(1.0))
-    wanted = judge.unit * data.means(n_abstained.astype(float))
+    free, priced = (
+        evaluation.baseline_losses(n_abstained, Linear(0.0)),
+        evaluation.baseline_losses(n_abstained, Linear(1.0)),
+    )
+    wanted = evaluation.unit * data.means(n_abstained.astype(float))
     for rule in ("two_thresholds", "whole_instances", "at_random"):
         np.testing.assert_allclose(priced[rule] - free[rule], wanted)
 
 
 def test_a_ranking_of_what_remains(data):
-    judge = Judge(data, "rank")
-    is_open = np.random.default_rng(0).random(data.labels.shape) < 0.4
-    positions = judge._answers(judge.full.codes, is_open)
-    for p, closed, row in zip(data.probabilities, ~is_open, positions, strict=True):
+    evaluation = LossEvaluation(data, "rank")
+    abstained = np.random.default_rng(0).random(data.labels.shape) < 0.4
+    positions = evaluation._without(abstained, evaluation.complete.codes)
+    for p, closed, row in zip(data.probabilities, ~abstained, positions, strict=True):
         kept = np.flatnonzero(closed)
         assert kept[np.argsort(row[kept])].tolist() == sorted(kept, key=lambda j: -p[j])
         assert (row[~closed] == -1).all()
@@ -118,60 +121,60 @@ def test_thresholds_have_the_greatest_f(data, effort):
         return f1_score(y[answered], predicted, zero_division=0.0) if len(answered) else 0.0
 
     best = max(range(len(p) - width + 1), key=f)
-    tuning = Tuning.of(data.probabilities, data.labels)
+    tuning = ThresholdTuning.from_labelled(data.probabilities, data.labels)
     assert tuning.lower_threshold(effort) == p[order[best]]
-    is_open, is_positive = Others(data.probabilities, tuning, data.probabilities).between_thresholds(width)
-    assert is_open.sum() == width
-    assert set(np.flatnonzero(is_open)) == set(order[best : best + width])
+    abstained, is_positive = Baselines(data.probabilities, tuning, data.probabilities).two_thresholds(width)
+    assert abstained.sum() == width
+    assert set(np.flatnonzero(abstained)) == set(order[best : best + width])
     assert set(np.flatnonzero(is_positive)) == set(order[best + width :])
 
 
 def test_few_thresholds_are_nearly_as_good(data, monkeypatch):
-    monkeypatch.setattr("abstain.experiment._related.MOST_THRESHOLDS", 100)
-    tuning = Tuning.of(data.probabilities, data.labels)
+    monkeypatch.setattr("abstain.experiment._baselines.MAX_THRESHOLDS", 100)
+    tuning = ThresholdTuning.from_labelled(data.probabilities, data.labels)
     assert len(tuning.thresholds) == 101
     few = tuning.lower_threshold(0.2)
     monkeypatch.undo()
-    assert abs(few - Tuning.of(data.probabilities, data.labels).lower_threshold(0.2)) < 0.05
+    assert abs(few - ThresholdTuning.from_labelled(data.probabilities, data.labels).lower_threshold(0.2)) < 0.05
 
 
-def others(probabilities, draws=None):
+def baselines(probabilities, draws=None):
     """Those that have seen only irrelevant labels below 0.9, and only relevant ones from there on."""
     seen = np.array([[0.8] * 7 + [0.85, 0.9, 0.95]])
-    tuning = Tuning.of(seen, (seen >= 0.9).astype(np.uint8))
-    return Others(probabilities, tuning, np.zeros_like(probabilities) if draws is None else draws)
+    tuning = ThresholdTuning.from_labelled(seen, (seen >= 0.9).astype(np.uint8))
+    return Baselines(probabilities, tuning, np.zeros_like(probabilities) if draws is None else draws)
 
 
 def test_a_threshold_gives_way_to_the_effort():
     p = np.linspace(0.01, 0.3, 10)[np.newaxis]  # all of them below any threshold that was tuned
-    is_open, is_positive = others(p).between_thresholds(0)
-    assert not is_open.any()
+    abstained, is_positive = baselines(p).two_thresholds(0)
+    assert not abstained.any()
     assert not is_positive.any()
-    assert others(p).between_thresholds(1)[0].tolist() == [[False] * 9 + [True]]
-    assert others(p).between_thresholds(10)[0].all()
+    assert baselines(p).two_thresholds(1)[0].tolist() == [[False] * 9 + [True]]
+    assert baselines(p).two_thresholds(10)[0].all()
 
 
 def test_whole_instances_go_by_entropy():
     p = np.array([[0.01, 0.99], [0.5, 0.5], [0.3, 0.9]])
-    assert others(p).whole_instances(3).tolist() == [0.0, 1.0, 0.5]
-    assert others(p).whole_instances(6).tolist() == [1.0] * 3
-    assert others(p).whole_instances(0).tolist() == [0.0] * 3
+    assert baselines(p).whole_instances(3).tolist() == [0.0, 1.0, 0.5]
+    assert baselines(p).whole_instances(6).tolist() == [1.0] * 3
+    assert baselines(p).whole_instances(0).tolist() == [0.0] * 3
 
 
 def test_chance_is_nested():
     draws = np.random.default_rng(0).random((5, 4))
-    masks = [others(draws, draws).at_random(count) for count in range(21)]
+    masks = [baselines(draws, draws).at_random(count) for count in range(21)]
     assert [mask.sum() for mask in masks] == list(range(21))
     assert all((later | earlier == later).all() for earlier, later in itertools.pairwise(masks))
 
 
 @pytest.mark.parametrize("loss", _protocol.LOSSES)
 def test_coverage_ends_with_the_complete_prediction(data, loss):
-    judge = Judge(data, loss)
-    rows = list(coverages(judge))
+    evaluation = LossEvaluation(data, loss)
+    rows = list(coverage_rows(evaluation))
     last = [row for row in rows if row["step"] == rows[-1]["step"]]
     assert [row["coverage"] for row in last] == [1.0] * 4
-    assert [row["risk"] for row in last] == pytest.approx(judge.unit * data.means(judge.full_losses))
+    assert [row["risk"] for row in last] == pytest.approx(evaluation.unit * data.means(evaluation.complete_losses))
     by_fold = [[row["coverage"] for row in rows if row["fold"] == k + 1] for k in range(4)]
     assert all(np.all(np.diff(coverage) >= 0) for coverage in by_fold)
     mean = np.mean(by_fold, axis=0)
@@ -203,12 +206,12 @@ def test_area_under_a_curve_by_hand():
 @pytest.mark.parametrize("learner", ["br-lr", "cc-lr", "trees", "br-lr+isotonic"])
 def test_probabilities_are_those_of_the_learner_by_itself(tmp_path, learner):
     problem = random_problem()
-    run(Plan([problem], [learner], ["hamming"], n_folds=3, seed=4), tmp_path, jobs=1)
+    run(Plan([problem], learners=[learner], losses=["hamming"], n_folds=3, random_state=4), out=tmp_path, n_jobs=1)
     files = sorted((tmp_path / "probabilities").glob(f"random-0-{learner}-*.parquet"))
     assert len(files) == 3
     for file, (train, test) in zip(files, KFold(3, shuffle=True, random_state=4).split(problem.labels), strict=True):
         base, _, calibration = learner.partition("+")
-        trees = learners.recommended(40, 4, 5).set_params(random_state=4)
+        trees = learners.recommended(n_instances=40, n_features=4, n_labels=5, random_state=4)
         estimator = trees if base == "trees" else learners.make(base)
         model = abstain.AbstainingClassifier(estimator, calibration=calibration or None)
         expected = model.fit(problem.features[train], problem.labels[train]).predict_proba(problem.features[test])
@@ -220,7 +223,7 @@ def test_probabilities_are_those_of_the_learner_by_itself(tmp_path, learner):
 
 def test_the_tables(tmp_path):
     problems = [random_problem(0), random_problem(1, n=40, m=3)]
-    found = run(Plan(problems, ["br-lr", "cc-lr"], n_folds=2), tmp_path, jobs=1)
+    found = run(Plan(problems, learners=["br-lr", "cc-lr"], n_folds=2), out=tmp_path, n_jobs=1)
     assert len(found.results) == 2 * 2 * 5 * 2 * 10 * 2
     read = Results.read([tmp_path])
     pd.testing.assert_frame_equal(read.results, found.results)
@@ -248,12 +251,13 @@ def test_the_tables(tmp_path):
 
 def test_results_of_several_runs(tmp_path):
     for seed in (0, 1):
-        run(Plan([random_problem(seed, 20, 3)], ["br-lr"], ["f1"], n_folds=2), tmp_path / str(seed), jobs=1)
+        plan = Plan([random_problem(seed, 20, 3)], learners=["br-lr"], losses=["f1"], n_folds=2)
+        run(plan, out=tmp_path / str(seed), n_jobs=1)
     both = Results.read([tmp_path / "0", tmp_path / "1"])
     assert both.results.dataset.unique().tolist() == ["random-0", "random-1"]
     with pytest.raises(abstain.InvalidDataset, match="two of the folders have results for random-0 with br-lr"):
         Results.read([tmp_path / "0", tmp_path / "0"])
-    with pytest.raises(abstain.InvalidDataset, match=r"there are no results in .*\(results.parquet is missing\)"):
+    with pytest.raises(abstain.MissingFile, match=r"there are no results in .*\(results.parquet is missing\)"):
         Results.read([tmp_path])
 
 
@@ -265,13 +269,13 @@ def test_results_of_several_runs(tmp_path):
         ({"losses": ["f2"]}, "there is no loss 'f2'"),
         ({"losses": []}, "there is no loss"),
         ({"problems": []}, "there is no data set"),
-        ({"problems": [random_problem(), random_problem()]}, "the data set 'random-0' is there twice"),
+        ({"problems": [random_problem(), random_problem()]}, "the data set 'random-0' is listed twice"),
         ({"n_folds": 61}, "random-0 has 60 instances, too few for 61 folds"),
         ({"n_folds": 1}, "1 folds: it takes two or more"),
     ],
 )
 def test_impossible_plans(settings, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(abstain.InvalidParameter, match=message):
         Plan(**{"problems": [random_problem()], "learners": ["br-lr"], **settings})
 
 
@@ -304,7 +308,8 @@ def test_a_fingerprint_is_of_the_numbers_not_of_their_form():
 
 def test_runs_that_do_not_fit_together(tmp_path):
     for seed, learner in ((0, "br-lr"), (1, "cc-lr")):
-        run(Plan([random_problem()], [learner], ["f1"], n_folds=2, seed=seed), tmp_path / learner, jobs=1)
+        plan = Plan([random_problem()], learners=[learner], losses=["f1"], n_folds=2, random_state=seed)
+        run(plan, out=tmp_path / learner, n_jobs=1)
     with pytest.raises(abstain.InvalidDataset, match="differ in the data, the folds or the seed of random-0"):
         Results.read([tmp_path / "br-lr", tmp_path / "cc-lr"])
 
@@ -321,9 +326,9 @@ def test_fits_are_counted():
 @needs_data
 def test_a_run_on_published_data(tmp_path):
     """Two small sets; what theory says of every run, and what binary relevance has always given."""
-    problems = [load(name, DATA) for name in ("emotions", "yeast")]
+    problems = [load(name, folder=DATA) for name in ("emotions", "yeast")]
     assert [problem.shape for problem in problems] == [(593, 72, 6), (2417, 103, 14)]
-    found = run(Plan(problems, ["br-lr", "br-lr+sigmoid"], n_folds=4), tmp_path, jobs=2)
+    found = run(Plan(problems, learners=["br-lr", "br-lr+sigmoid"], n_folds=4), out=tmp_path, n_jobs=2)
     points = found.summary()
     steps = points.sort_values("cost").groupby(["dataset", "learner", "loss", "penalty"])
     assert (steps.abstention.diff().dropna() <= 1e-12).all()

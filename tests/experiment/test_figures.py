@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from abstain.experiment import _models
-from abstain.experiment._figures import FIXED, PENALISED, RIVALS, draw, penalty_figure, related_figure
-from abstain.experiment._protocol import SCALES, priced
+from abstain.experiment._figures import FIXED_LINES, PENALTY_LINES, RELATED_LINES, draw, penalty_figure, related_figure
+from abstain.experiment._protocol import SCALES, penalties_of
 from abstain.experiment._results import Results
 
 pytestmark = pytest.mark.slow
@@ -25,14 +25,14 @@ def made_up(datasets=("emotions", "yeast"), learners=("br-lr",), losses=("hammin
     for name, learner, loss, fold in product(datasets, learners, losses, range(n_folds)):
         keys = {"dataset": name, "learner": learner, "loss": loss, "fold": fold}
         m, mlc = N_LABELS[name], random.random()
-        for penalty, cost, function in priced(loss, m):
-            everything = SCALES[loss].unit(m) * function.bind(m).counts[m]
+        for penalty, cost, function in penalties_of(loss, m):
+            everything = SCALES[loss].factor(m) * function.bind(m).counts[m]
             about = {"penalty": penalty, "cost": cost, "n_instances": 60.0, "n_labels": float(m)}
             numbers = {"generalized_loss": random.random(), "abstention": 100 * random.random()}
             results.append({**keys, **about, **numbers, "mlc": mlc, "abs": everything})
         for step in range(n_steps):
-            share, risks = (step + random.random()) / n_steps, random.random(len(RIVALS))
-            coverage.append({**keys, "step": step, "coverage": share, **dict(zip(RIVALS, risks, strict=True))})
+            share, risks = (step + random.random()) / n_steps, random.random(len(RELATED_LINES))
+            coverage.append({**keys, "step": step, "coverage": share, **dict(zip(RELATED_LINES, risks, strict=True))})
     return Results(pd.DataFrame(results), pd.DataFrame(coverage), pd.DataFrame(), {})
 
 
@@ -55,18 +55,18 @@ def test_every_line_of_a_penalty_figure_is_in_the_summary(loss):
     figure = penalty_figure(results, loss, "br-lr")
     above, below = figure.axes[:2], figure.axes[2:]
     assert titles(figure) == ["emotions", "yeast"]
-    steps = SCALES[loss].greatest["SEP"] * np.arange(1, 11) / 10
+    steps = SCALES[loss].highest_cost["SEP"] * np.arange(1, 11) / 10
     for name, top, bottom in zip(("emotions", "yeast"), above, below, strict=True):
         table = rows(results.summary(), name, "br-lr", loss)
         drawn = lines(top)
-        assert set(drawn) == {line.label for line in (*FIXED.values(), *PENALISED.values())}
-        for penalty, line in PENALISED.items():
+        assert set(drawn) == {line.label for line in (*FIXED_LINES.values(), *PENALTY_LINES.values())}
+        for penalty, line in PENALTY_LINES.items():
             part = table[table["penalty"] == penalty].sort_values("cost")
             for axes, column in ((top, "generalized_loss"), (bottom, "abstention")):
                 x, y = lines(axes)[line.label].get_data()
                 np.testing.assert_allclose(x, steps)
                 np.testing.assert_array_equal(y, part[column])
-            for column, fixed in FIXED.items():  # drawn once, and right for both penalties
+            for column, fixed in FIXED_LINES.items():  # drawn once, and right for both penalties
                 x, y = drawn[fixed.label].get_data()
                 np.testing.assert_allclose(x, steps)
                 np.testing.assert_allclose(y, part[column])
@@ -101,7 +101,7 @@ def test_full_abstention_leaves_the_frame_and_nothing_else_does():
     above = penalty_figure(results, "hamming", "br-lr").axes[0]
     _, top = above.get_ylim()
     for label, line in lines(above).items():
-        assert (line.get_ydata().max() > top) == (label == FIXED["abs"].label)
+        assert (line.get_ydata().max() > top) == (label == FIXED_LINES["abs"].label)
 
 
 def test_every_line_of_a_related_figure_is_a_mean_of_the_folds():
@@ -111,7 +111,7 @@ def test_every_line_of_a_related_figure_is_a_mean_of_the_folds():
     for axes, (loss, name) in zip(figure.axes, panels, strict=True):
         table = rows(results.coverage, name, "cc-lr", loss)
         folds = [part.sort_values("step") for _, part in table.groupby("fold")]
-        for column, line in RIVALS.items():
+        for column, line in RELATED_LINES.items():
             x, y = lines(axes)[line.label].get_data()
             assert (x[0], y[0]) == (100.0, 0.0)
             np.testing.assert_allclose(x[1:], 100 * (1 - np.mean([part["coverage"] for part in folds], axis=0)))
@@ -171,7 +171,7 @@ def test_nothing_overlaps_or_is_cut_off(datasets):
 
 
 def test_lines_are_told_apart_without_colours():
-    for group in ((*FIXED.values(), *PENALISED.values()), RIVALS.values()):
+    for group in ((*FIXED_LINES.values(), *PENALTY_LINES.values()), RELATED_LINES.values()):
         for looks in zip(*((line.label, line.color, line.linestyle, line.marker) for line in group), strict=True):
             assert len(set(looks)) == 4
 
@@ -184,7 +184,7 @@ def test_titles_are_in_words(learner):
         "trees+sigmoid": "extremely randomised trees, sigmoid calibration",
         "my own": "my own",
     }
-    assert figure.get_suptitle().replace("\n", ": ") == f"Generalised Hamming loss: {words[learner]}"
+    assert figure.get_suptitle().replace("\n", ": ") == f"Generalised loss, Hamming: {words[learner]}"
 
 
 def test_every_loss_and_learner_has_words():

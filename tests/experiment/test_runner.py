@@ -26,10 +26,10 @@ from threadpoolctl import threadpool_info
 
 from abstain._cli import main
 from abstain._utils.atomic import FORGOTTEN
-from abstain._utils.errors import FitFailed, InvalidDataset
+from abstain._utils.errors import FitFailed, MissingFile
 from abstain.datasets import DATASETS
 from abstain.experiment import Plan, _models, _plan, _problems, _runner, load, run
-from abstain.experiment._runner import _filled
+from abstain.experiment._runner import _impute
 from abstain.experiment._store import Store
 
 pytestmark = pytest.mark.slow
@@ -72,7 +72,7 @@ from abstain.experiment import _runner
 def stall(*_):
     Path(sys.argv[1]).touch()
     time.sleep(3600)
-_runner._decide = stall
+_runner._evaluate = stall
 main(sys.argv[2:])
 """
 
@@ -96,18 +96,18 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(data):
-    return Plan([load(str(data))], LEARNERS, LOSSES, FOLDS)
+    return Plan([load(str(data))], learners=LEARNERS, losses=LOSSES, n_folds=FOLDS)
 
 
 @pytest.fixture(scope="module")
 def brief(data):
-    return Plan([load(str(data))], ["br-lr"], ["hamming"], 3)
+    return Plan([load(str(data))], learners=["br-lr"], losses=["hamming"], n_folds=3)
 
 
 @pytest.fixture(scope="module")
 def uninterrupted(whole, tmp_path_factory):
     out = tmp_path_factory.mktemp("uninterrupted")
-    run(whole, out, jobs=1)
+    run(whole, out=out, n_jobs=1)
     return out
 
 
@@ -257,16 +257,16 @@ def test_a_local_worker_that_is_killed(data, uninterrupted, tmp_path, after):
 
 
 def test_what_is_there_is_not_fitted_again(brief, tmp_path, monkeypatch):
-    run(brief, tmp_path, jobs=1)
+    run(brief, out=tmp_path, n_jobs=1)
     first = contents(tmp_path)
     monkeypatch.setattr(_runner, "predict", None)
-    run(brief, tmp_path, jobs=1)
+    run(brief, out=tmp_path, n_jobs=1)
     assert contents(tmp_path) == first
 
 
 @pytest.mark.parametrize("change", ["seed", "folds", "learner", "data", "label name", "version"])
 def test_other_settings_never_use_these_files(data, brief, tmp_path, monkeypatch, change):
-    run(brief, tmp_path, jobs=1)
+    run(brief, out=tmp_path, n_jobs=1)
     before = kept(tmp_path)
     text = data.read_text()
     if change == "data":
@@ -279,19 +279,20 @@ def test_other_settings_never_use_these_files(data, brief, tmp_path, monkeypatch
     (tmp_path / "small.arff").write_text(text)
     learner = "cc-lr" if change == "learner" else "br-lr"
     n_folds, seed = 4 if change == "folds" else 3, int(change == "seed")
-    other = Plan([load(str(tmp_path / "small.arff"))], [learner], ["hamming"], n_folds, seed)
-    run(other, tmp_path, jobs=1)
+    problems = [load(str(tmp_path / "small.arff"))]
+    other = Plan(problems, learners=[learner], losses=["hamming"], n_folds=n_folds, random_state=seed)
+    run(other, out=tmp_path, n_jobs=1)
     after = kept(tmp_path)
     assert before.items() <= after.items()
     assert len(after) == len(before) + n_folds
-    run(other, tmp_path / "fresh", jobs=1)
+    run(other, out=tmp_path / "fresh", n_jobs=1)
     assert contents(tmp_path) == contents(tmp_path / "fresh")
 
 
 def test_a_copy_of_the_data_elsewhere_is_the_same_data(data, brief, tmp_path):
     (tmp_path / "copy").mkdir()
     shutil.copy(data, tmp_path / "copy")
-    copy = Plan([load("SMALL", tmp_path)], ["br-lr"], ["hamming"], 3)
+    copy = Plan([load("SMALL", folder=tmp_path)], learners=["br-lr"], losses=["hamming"], n_folds=3)
     assert [fold.name for fold in copy.folds] == [fold.name for fold in brief.folds]
 
 
@@ -331,20 +332,21 @@ def text_inside(path, other):
 
 @pytest.mark.parametrize("damage", [truncate, empty, flip, mistake, forge, text_inside])
 def test_damaged_files_are_noticed_and_fitted_anew(brief, tmp_path, damage):
-    run(brief, tmp_path, jobs=1)
+    run(brief, out=tmp_path, n_jobs=1)
     first, before = contents(tmp_path), kept(tmp_path)
     one, two, _ = (Store(tmp_path / "probabilities").path(fold) for fold in brief.folds)
     damage(one, two)
     with pytest.warns(UserWarning, match=f"{re.escape(str(one))} is damaged; its fold is fitted anew"):
-        run(brief, tmp_path, jobs=1)
+        run(brief, out=tmp_path, n_jobs=1)
     assert contents(tmp_path) == first
     assert {name for name, state in kept(tmp_path).items() if before[name] != state} == {one.name}
-    run(brief, tmp_path, jobs=1)
+    run(brief, out=tmp_path, n_jobs=1)
 
 
 def test_no_flipped_bit_gives_other_probabilities(brief, tmp_path):
     fold, store = brief.folds[0], Store(tmp_path)
-    _, right = _runner.predict("", "br-lr", 0, (fold.problem.features, fold.problem.labels), fold.rows)
+    task = _runner.FitTask(0, "", "br-lr", 0, *fold.rows)
+    right = _runner.predict(task, (fold.problem.features, fold.problem.labels)).prediction
     store.write(fold, right)
     content = store.path(fold).read_bytes()
     for at in range(0, len(content), 7):
@@ -357,10 +359,10 @@ def test_names_of_folders_and_labels_do_not_matter(tmp_path):
     text = arff().replace("label0", "id").replace("label1", "'seed=1, Ä'")
     (tmp_path / "my data.arff").write_text(text)
     out = tmp_path / "seed=1" / "a%20b"
-    odd = Plan([load(str(tmp_path / "my data.arff"))], ["br-lr"], ["hamming"], 2)
-    run(odd, out, jobs=1)
+    odd = Plan([load(str(tmp_path / "my data.arff"))], learners=["br-lr"], losses=["hamming"], n_folds=2)
+    run(odd, out=out, n_jobs=1)
     before = kept(out)
-    run(odd, out, jobs=1)
+    run(odd, out=out, n_jobs=1)
     assert kept(out) == before
 
 
@@ -370,7 +372,7 @@ def test_a_file_that_vanishes_between_the_stages(brief, tmp_path, monkeypatch):
         pytest.raises(FitFailed, match=r"parquet was there, and now it is not, or it is damaged"),
         parallel_config(n_jobs=1),
     ):
-        _runner._decide(brief, store, True)
+        _runner._evaluate(brief, store, True)
 
 
 # On a cluster
@@ -434,7 +436,7 @@ def test_a_cluster_with_other_versions(data, tmp_path):
 
 
 def test_no_cluster_and_a_cluster_without_workers(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(_runner, "PATIENCE", 0.5)
+    monkeypatch.setattr(_runner, "TIMEOUT", 0.5)
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
@@ -445,7 +447,7 @@ def test_no_cluster_and_a_cluster_without_workers(data, tmp_path, monkeypatch):
     assert result.exit_code == 1
     assert result.output.startswith("Error: no Dask scheduler answers at 'nonsense' (")
     with scheduler(tmp_path) as address:
-        monkeypatch.setattr(_runner, "PATIENCE", 2.0)
+        monkeypatch.setattr(_runner, "TIMEOUT", 2.0)
         result = invoke(*arguments(data, tmp_path, "--cluster", address))
     assert result.exit_code == 1
     assert result.output == f"Error: the Dask cluster at {address!r} has no workers\n"
@@ -478,7 +480,8 @@ class Probe:
 def probed(fold):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_models, "make", lambda *_: Probe())
-        return _runner.predict("", "", 0, (fold.problem.features, fold.problem.labels), fold.rows)[1]
+        task = _runner.FitTask(0, "", "", 0, *fold.rows)
+        return _runner.predict(task, (fold.problem.features, fold.problem.labels)).prediction
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -492,7 +495,7 @@ def test_each_fit_has_one_core(brief, jobs):
 
 
 def test_a_learner_that_fails_leaves_what_is_fitted(brief, tmp_path, monkeypatch):
-    run(brief, tmp_path / "right", jobs=1)
+    run(brief, out=tmp_path / "right", n_jobs=1)
     make = _models.make
     fits = []
 
@@ -507,11 +510,11 @@ def test_a_learner_that_fails_leaves_what_is_fitted(brief, tmp_path, monkeypatch
     monkeypatch.setattr(_models, "make", fragile)
     message = "^small, br-lr, fold 3 of 3: ZeroDivisionError: the data are too good$"
     with pytest.raises(FitFailed, match=message):
-        run(brief, tmp_path / "wrong", jobs=1)
+        run(brief, out=tmp_path / "wrong", n_jobs=1)
     before = kept(tmp_path / "wrong")
     assert len(before) == 2
     monkeypatch.undo()
-    run(brief, tmp_path / "wrong", jobs=1)
+    run(brief, out=tmp_path / "wrong", n_jobs=1)
     assert contents(tmp_path / "wrong") == contents(tmp_path / "right")
     assert before.items() <= kept(tmp_path / "wrong").items()
 
@@ -522,11 +525,11 @@ def test_missing_numbers_become_the_median_of_the_others(packed):
     features[[1, 5, 9], [0, 2, 0]] = np.nan
     known, new = np.arange(8), np.arange(8, 12)
     table = sparse.csr_array(features) if packed else features
-    filled = [part.toarray() if packed else part for part in _filled(table[known], table[new])]
+    filled = [part.toarray() if packed else part for part in _impute(table[known], table[new])]
     medians = np.nanmedian(features[known], axis=0)
     for rows, part in zip((known, new), filled, strict=True):
         np.testing.assert_array_equal(part, np.where(np.isnan(features[rows]), medians, features[rows]))
-    assert (_filled(table[:1], table[2:3])[0] != table[:1]).sum() == 0
+    assert (_impute(table[:1], table[2:3])[0] != table[:1]).sum() == 0
 
 
 def test_gaps_are_no_obstacle_but_the_infinite_is(tmp_path):
@@ -590,12 +593,12 @@ def test_a_disk_that_is_full(brief, tmp_path):
         pytest.skip("no right to mount a file system")
     try:
         with pytest.raises(OSError, match="No space left on device"):
-            run(brief, disk, jobs=1)
+            run(brief, out=disk, n_jobs=1)
         assert not list(disk.rglob("*.part"))
         assert kept(disk)
         subprocess.run(["mount", "-o", "remount,size=1m", disk], check=True)
-        run(brief, disk, jobs=1)
-        run(brief, tmp_path / "elsewhere", jobs=1)
+        run(brief, out=disk, n_jobs=1)
+        run(brief, out=tmp_path / "elsewhere", n_jobs=1)
         assert contents(disk) == contents(tmp_path / "elsewhere")
     finally:
         subprocess.run(["umount", disk], check=True)
@@ -642,8 +645,8 @@ def test_sparse_and_dense_files_give_the_same(tmp_path):
     (tmp_path / "dense.arff").write_text(head + "".join(",".join(map(str, row)) + "\n" for row in table.tolist()))
     packed = ("{" + ",".join(f"{j} {value}" for j, value in enumerate(row) if value) + "}\n" for row in table.tolist())
     (tmp_path / "sparse.arff").write_text(head + "".join(packed))
-    both = [load(name, tmp_path) for name in ("dense", "sparse")]
-    results = run(Plan(both, ["br-lr"], ["hamming"], 2), tmp_path / "out", jobs=1).results
+    both = [load(name, folder=tmp_path) for name in ("dense", "sparse")]
+    results = run(Plan(both, learners=["br-lr"], losses=["hamming"], n_folds=2), out=tmp_path / "out", n_jobs=1).results
     dense, packed = (part.drop(columns="dataset") for _, part in results.groupby("dataset"))
     np.testing.assert_allclose(dense.select_dtypes("number"), packed.select_dtypes("number"), rtol=1e-6)
 
@@ -653,17 +656,17 @@ def test_data_by_name(data, tmp_path):
     (tmp_path / "out").mkdir()
     shutil.copy(data, tmp_path / "deeper" / "My_Music.arff")
     shutil.copy(data, tmp_path / "nus-wide-cVLADplus.arff")
-    assert load("my-music", tmp_path).name == load("MY_MUSIC", tmp_path).name == "my-music"
-    assert load("NUS_WIDE", tmp_path).name == "nus-wide"
+    assert load("my-music", folder=tmp_path).name == load("MY_MUSIC", folder=tmp_path).name == "my-music"
+    assert load("NUS_WIDE", folder=tmp_path).name == "nus-wide"
     assert load(str(tmp_path / "deeper" / "My_Music.arff")).name == "My_Music"
     with pytest.raises(
-        InvalidDataset, match=r"there is no my-musik.arff in .*; did you mean 'My_Music'\? \(there are My_Mu"
+        MissingFile, match=r"there is no my-musik.arff in .*; did you mean 'My_Music'\? \(there are My_Mu"
     ):
-        load("my-musik", tmp_path)
-    with pytest.raises(InvalidDataset, match=r"there is no x.arff in '.*out' or .* \(there are no ARFF files\)"):
-        load("x", tmp_path / "out")
-    with pytest.raises(InvalidDataset, match="there is no folder"):
-        load("x", tmp_path / "nowhere")
+        load("my-musik", folder=tmp_path)
+    with pytest.raises(MissingFile, match=r"there is no x.arff in '.*out' or .* \(there are no ARFF files\)"):
+        load("x", folder=tmp_path / "out")
+    with pytest.raises(MissingFile, match="there is no folder"):
+        load("x", folder=tmp_path / "nowhere")
 
 
 # The command line
@@ -720,13 +723,13 @@ def test_several_values(loaded, tmp_path, given):
         ("--seed -1", 2, "-1 is not in the range"),
         ("--data nowhere", 2, "Directory 'nowhere' does not exist."),
         ("--learners br-lf", 1, "Error: there is no learner 'br-lf'; did you mean 'br-lr'? (there are br-lr, "),
-        ("--learners br-lr br-lr", 1, "Error: the learner 'br-lr' is there twice"),
+        ("--learners br-lr br-lr", 1, "Error: the learner 'br-lr' is listed twice"),
         (
             "--losses f2",
             1,
             "Error: there is no loss 'f2' (there are hamming, rank, f1, jaccard, subset)",
         ),
-        ("--losses f1 f1", 1, "Error: the loss 'f1' is there twice"),
+        ("--losses f1 f1", 1, "Error: the loss 'f1' is listed twice"),
     ],
 )
 def test_mistakes_are_explained_before_data_are_loaded(loaded, given, code, message):
@@ -739,7 +742,7 @@ def test_mistakes_are_explained_before_data_are_loaded(loaded, given, code, mess
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("--datasets a b a", "Error: the data set 'a' is there twice"),
+        ("--datasets a b a", "Error: the data set 'a' is listed twice"),
         ("--datasets a --folds 121", "Error: a has 120 instances, too few for 121 folds"),
     ],
 )
@@ -780,9 +783,12 @@ def test_the_plan_downloads_nothing(tmp_path, monkeypatch):
     assert lines[-1] == "To be downloaded first, 3.5 MB: yeast.arff, yeast.xml, birds.arff, birds.xml."
     assert list(tmp_path.iterdir()) == []
     told = json.loads(invoke("experiment", "run", *options, "--json").output)
-    assert told["downloads"][1] == {"file": "yeast.xml", "bytes": 526, "urls": list(DATASETS["yeast"].files[1].homes)}
+    assert told["downloads"][1] == {"file": "yeast.xml", "bytes": 526, "urls": list(DATASETS["yeast"].files[1].urls)}
     assert told["plan"][0]["folds_kept"] is None
-    for wrong, message in (("yeast YEAST", "'yeast' is there twice"), ("flags --folds 195", "flags has 194 instances")):
+    for wrong, message in (
+        ("yeast YEAST", "'yeast' is listed twice"),
+        ("flags --folds 195", "flags has 194 instances"),
+    ):
         refused = invoke("experiment", "run", "--dry-run", "--datasets", *wrong.split())
         assert refused.exit_code == 1
         assert message in refused.output
@@ -806,7 +812,7 @@ def shown_on_a_terminal(brief, out):
     termios.tcsetwinsize(theirs, (24, 120))
     with os.fdopen(theirs, "w") as terminal, pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stderr", terminal)
-        run(brief, out, jobs=1)
+        run(brief, out=out, n_jobs=1)
         terminal.flush()
         os.set_blocking(ours, False)
         shown = os.read(ours, 1_000_000).decode()
@@ -826,6 +832,6 @@ def test_progress_on_a_terminal(brief, tmp_path, capfd):
     store.path(brief.folds[1]).unlink()
     assert re.search(r"1 folds to fit:  6\d%.*1 folds to fit: 100%", shown_on_a_terminal(brief, tmp_path), re.S)
     assert "to fit" not in shown_on_a_terminal(brief, tmp_path)
-    run(brief, tmp_path, jobs=1)
-    run(brief, tmp_path, jobs=1, progress=False)
+    run(brief, out=tmp_path, n_jobs=1)
+    run(brief, out=tmp_path, n_jobs=1, progress=False)
     assert capfd.readouterr() == ("", "")

@@ -1,6 +1,7 @@
 """The estimator: scikit-learn's own checks, every shape of predict_proba, every kind of target."""
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import abstain
-from abstain import AbstainingClassifier
+from abstain import AbstainingClassifier, InvalidParameter
 from abstain.metrics import generalized_loss
 
 X, Y = make_multilabel_classification(n_samples=240, n_classes=4, n_labels=2, random_state=1)
@@ -158,7 +159,7 @@ def test_calibration_is_that_of_scikit_learn(calibration):
 
 @pytest.mark.parametrize("estimator", [LinearSVC(), RidgeClassifier(), OneVsRestClassifier(LinearSVC())])
 def test_a_decision_function_will_do_if_it_is_calibrated(estimator):
-    with pytest.raises(ValueError, match=r"no predict_proba; calibration='sigmoid'"):
+    with pytest.raises(InvalidParameter, match=r"no predict_proba; calibration='sigmoid'"):
         AbstainingClassifier(estimator).fit(X, Y)
     model = AbstainingClassifier(estimator, calibration="sigmoid").fit(X[TRAIN], Y[TRAIN])
     probabilities = model.predict_proba(X[TEST])
@@ -327,24 +328,24 @@ def test_what_is_wrong_with_the_target(change, message):
 
 
 def test_what_is_wrong_with_the_parameters():
-    with pytest.raises(ValueError, match="calibration is 'platt'; expected None, 'sigmoid' or 'isotonic'"):
+    with pytest.raises(InvalidParameter, match="calibration is 'platt'; expected None, 'sigmoid' or 'isotonic'"):
         AbstainingClassifier(calibration="platt").fit(X, Y)
-    with pytest.raises(ValueError, match="does not hold out each instance once"):
+    with pytest.raises(InvalidParameter, match="does not hold out each instance once"):
         AbstainingClassifier(LogisticRegression(), calibration="sigmoid", cv=ShuffleSplit(3)).fit(X, Y)
     forest = AbstainingClassifier(FrozenEstimator(RandomForestClassifier(n_estimators=3).fit(X, Y)))
     with pytest.raises(abstain.InvalidLabels, match="FrozenEstimator answers 4 labels, expected 2"):
         forest.fit(X, Y[:, :2])
     with pytest.raises(
-        TypeError, match=r"estimator is 'br-lr'; expected a classifier; abstain.learners.make\('br-lr'\)"
+        InvalidParameter, match=r"estimator is 'br-lr'; expected a classifier; abstain.learners.make\('br-lr'\)"
     ):
         AbstainingClassifier("br-lr").fit(X, Y)
-    with pytest.raises(ValueError, match="LinearRegression has neither predict_proba nor decision_function"):
+    with pytest.raises(InvalidParameter, match="LinearRegression has neither predict_proba nor decision_function"):
         AbstainingClassifier(LinearRegression(), calibration="sigmoid").fit(X, Y)
     with pytest.raises(abstain.InvalidLoss, match="haming"):
         AbstainingClassifier(loss="haming").fit(X, Y)
     with pytest.raises(abstain.InvalidPenalty):
         AbstainingClassifier(penalty=-1).fit(X, Y)
-    with pytest.raises(ValueError, match=r"cv=5: there are fewer instances than folds \(n_samples=3\)"):
+    with pytest.raises(InvalidParameter, match=r"cv=5: there are fewer instances than folds \(n_samples=3\)"):
         AbstainingClassifier().fit(X[:3], Y[:3])
     with pytest.raises(abstain.InvalidProbabilities, match="LinearSVC has no predict_proba; AbstainingClassifier with"):
         abstain.label_probabilities(LinearSVC().fit(X, Y[:, 0]), X)
@@ -495,7 +496,7 @@ def test_a_failed_fit_leaves_the_old_one():
     with pytest.raises(sklearn.exceptions.NotFittedError):
         model.score(X, Y)
     before = model.fit(X, Y).predict_proba(X)
-    with pytest.raises(ValueError, match="does not hold out"):
+    with pytest.raises(InvalidParameter, match="does not hold out"):
         model.set_params(cv=ShuffleSplit(2)).fit(X, Y)
     np.testing.assert_array_equal(model.predict_proba(X), before)
 
@@ -512,3 +513,37 @@ def test_the_scorer_knows_the_names():
     model = AbstainingClassifier(LogisticRegression()).fit(X, labels)
     with pytest.raises(abstain.InvalidLabels, match="another order"):
         abstain.make_abstention_scorer()(model, X, labels[list("dcba")])
+
+
+TYPED = """
+from typing import assert_type
+
+import numpy as np
+
+from abstain import AbstainingClassifier, FMeasure, PartialPrediction, PartialRanking, Rank
+
+X, y = np.zeros((5, 2)), np.zeros((5, 3))
+AbstainingClassifier(None, loss="hamming", penalty=0.1).fit(X, y).decide(X).labels
+assert_type(AbstainingClassifier().fit(X, y).decide(X), PartialPrediction)
+assert_type(AbstainingClassifier(loss=FMeasure(2)).decide(X), PartialPrediction)
+assert_type(AbstainingClassifier(loss="rank").fit(X, y).decide(X), PartialRanking)
+assert_type(AbstainingClassifier(loss=Rank()).decide(X), PartialRanking)
+assert_type(AbstainingClassifier(loss="rank").decide(X, loss="f1"), PartialPrediction)
+assert_type(AbstainingClassifier().decide(X, loss="rank", penalty=0.2), PartialRanking)
+"""
+
+
+@pytest.mark.slow
+def test_the_kind_of_decision_follows_from_the_loss(tmp_path, monkeypatch):
+    mypy = pytest.importorskip("mypy.api")
+    monkeypatch.setenv("MYPYPATH", str(Path(abstain.__file__).parents[1]))
+    (tmp_path / "script.py").write_text(TYPED)
+    options = [
+        "--strict",
+        "--config-file=",
+        "--ignore-missing-imports",
+        f"--cache-dir={tmp_path}",
+        "--no-error-summary",
+    ]
+    found, _, _ = mypy.run([*options, str(tmp_path / "script.py")])
+    assert not [line for line in found.splitlines() if "script.py" in line], found

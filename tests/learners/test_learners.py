@@ -13,7 +13,7 @@ from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.svm import SVC
 from tests.support.data import DATA, needs_data
 
-from abstain import AbstainingClassifier, InvalidLabels, label_probabilities, learners
+from abstain import AbstainingClassifier, InvalidLabels, InvalidParameter, label_probabilities, learners
 from abstain.datasets import load_mulan
 from abstain.learners._binary import BinaryLogisticRegression, PlattScaledSVM
 from abstain.learners._chains import ChainEnsemble
@@ -133,9 +133,9 @@ def test_labels_are_0_and_1():
 
 
 def test_a_wrong_name_is_answered_with_a_right_one():
-    with pytest.raises(ValueError, match=r"there is no learner 'br-lrr'; did you mean 'br-lr'\? \(there are br-lr,"):
+    with pytest.raises(InvalidParameter, match=r"there is no learner 'br-lrr'; did you mean 'br-lr'\?"):
         learners.make("br-lrr")
-    with pytest.raises(ValueError, match=r"there is no learner 7 \(there are br-lr"):
+    with pytest.raises(InvalidParameter, match=r"there is no learner 7 \(there are br-lr"):
         learners.make(7)
 
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from abstain.learners import _newton
-from abstain.learners._newton import NewtonLogisticRegression, minimum
+from abstain.learners._newton import NewtonLogisticRegression, minimize
 
 
 def drawn(seed, n=80, d=6):
@@ -71,15 +71,15 @@ def test_blocks_of_rows_add_up(monkeypatch):
     X, _ = drawn(7)
     root = np.random.default_rng(0).random(len(X))
     Z = np.column_stack([X, np.ones(len(X))]) * root[:, np.newaxis]
-    monkeypatch.setattr(_newton, "ROWS_OF_A_BLOCK", 7)
+    monkeypatch.setattr(_newton, "ROWS_PER_BLOCK", 7)
     np.testing.assert_allclose(np.tril(_newton._hessian(X, root)), np.tril(Z.T @ Z), atol=1e-12)
 
 
 def test_what_newton_cannot_do_scikit_learn_does(monkeypatch):
     """Without a penalty, a column of zeros makes the Hessian singular."""
     X, y = repeated_columns()
-    assert minimum(X, y.astype(float), np.full(len(y), 1 / len(y)), 0.0) is None
-    monkeypatch.setattr(_newton, "minimum", lambda *arguments: None)
+    assert minimize(X, y.astype(float), np.full(len(y), 1 / len(y)), 0.0) is None
+    monkeypatch.setattr(_newton, "minimize", lambda *arguments: None)
     ours, reference = NewtonLogisticRegression().fit(X, y), LogisticRegression(tol=1e-8, max_iter=10_000).fit(X, y)
     np.testing.assert_allclose(ours.predict_proba(X), reference.predict_proba(X), atol=1e-4)
 

@@ -21,12 +21,12 @@ def test_a_scorer_is_the_negative_generalised_loss(loss, penalty):
     model = KNeighborsClassifier().fit(X[:80], Y[:80])
     probabilities = np.column_stack([p[:, 1] for p in model.predict_proba(X[80:])])
     prediction = abstain.decide(probabilities, loss, penalty)
-    score = abstain.make_abstention_scorer(loss, penalty)(model, X[80:], Y[80:])
+    score = abstain.make_abstention_scorer(loss=loss, penalty=penalty)(model, X[80:], Y[80:])
     assert score == -generalized_loss(Y[80:], prediction, loss=loss, penalty=penalty)
 
 
 def test_searches_use_it():
-    scorer = abstain.make_abstention_scorer("f1", 0.02)
+    scorer = abstain.make_abstention_scorer(loss="f1", penalty=0.02)
     search = GridSearchCV(KNeighborsClassifier(), {"n_neighbors": [1, 9]}, scoring=scorer, cv=3).fit(X, Y)
     means = [cross_val_score(KNeighborsClassifier(n), X, Y, scoring=scorer, cv=3).mean() for n in (1, 9)]
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], means)
@@ -36,11 +36,11 @@ def test_searches_use_it():
 def test_a_single_target_and_a_single_label():
     features, y = make_classification(100, random_state=0)
     model = LogisticRegression().fit(features, y)
-    as_classes = abstain.make_abstention_scorer("hamming", 0.2)(model, features, y)
+    as_classes = abstain.make_abstention_scorer(loss="hamming", penalty=0.2)(model, features, y)
     one_hot = np.column_stack([1 - y, y])
     best = abstain.decide(model.predict_proba(features), "hamming", 0.2)
     assert as_classes == -generalized_loss(one_hot, best, loss="hamming", penalty=0.2)
-    as_label = abstain.make_abstention_scorer("hamming", 0.2)(model, features, y[:, np.newaxis])
+    as_label = abstain.make_abstention_scorer(loss="hamming", penalty=0.2)(model, features, y[:, np.newaxis])
     assert as_label == pytest.approx(as_classes / 2)
 
 
@@ -67,9 +67,9 @@ def test_weights_are_routed():
 
 def test_a_wrong_name_is_said_before_the_search():
     with pytest.raises(abstain.InvalidLoss, match="hammming"):
-        abstain.make_abstention_scorer("hammming")
+        abstain.make_abstention_scorer(loss="hammming")
     with pytest.raises(abstain.InvalidPenalty):
-        abstain.make_abstention_scorer("hamming", -1)
+        abstain.make_abstention_scorer(loss="hamming", penalty=-1)
 
 
 def test_strange_classes_are_said():

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from scipy import sparse
 from tests.support.browser import browser, open_page  # noqa: F401
-from tests.support.cases import random_probabilities
+from tests.support.cases import random_probabilities, random_truth
 
 import abstain
 from abstain import metrics
@@ -37,10 +37,6 @@ from abstain.calibration import calibration_error
 
 ALL = tuple(LOSSES)
 PENALTIES = {"linear": abstain.Linear, "concave": abstain.Concave}
-
-
-def random_truth(p: np.ndarray, seed: int = 0) -> np.ndarray:
-    return (np.random.default_rng(seed).random(p.shape) < p).astype(np.int8)
 
 
 def costs_to_try(p: np.ndarray, loss: str | abstain.Hamming, penalty: str) -> list[float]:

@@ -87,6 +87,13 @@ def random_probabilities(n: int, m: int, seed: int = 0) -> np.ndarray:
     return p
 
 
+def random_truth(probabilities: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Labels drawn from the probabilities. Read-only, as a user's array may be."""
+    truth = (np.random.default_rng(seed).random(probabilities.shape) < probabilities).astype(np.int8)
+    truth.flags.writeable = False
+    return truth
+
+
 def assert_fewest_of_the_best(totals: np.ndarray, tie_scale: float, n_abstained: np.ndarray) -> None:
     """totals[i, a] is the least generalised loss with a abstentions: the choice is optimal and no smaller a ties.
 

@@ -20,7 +20,7 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
         bunch = load_mulan(DATA / name / f"{name.lower()}.arff.gz")
         return bunch.data, bunch.target
     files = ("mediamill_small", "mediamill_reduced-train", "mediamill_reduced-test")
-    parts = [load_mulan(DATA / name / f"{file}.arff.gz", DATA / name / "mediamill.xml.gz") for file in files]
+    parts = [load_mulan(DATA / name / f"{file}.arff.gz", xml=DATA / name / "mediamill.xml.gz") for file in files]
     rows = np.vstack([np.hstack([part.data, part.target]) for part in parts])
     unique = np.unique(rows, axis=0)
     n_features = parts[0].data.shape[1]

@@ -59,7 +59,7 @@ def list_(output: Output) -> None:
                 "instances": dataset.n_instances,
                 "features": dataset.n_features,
                 "labels": dataset.n_labels,
-                "urls": dataset.homes,
+                "urls": dataset.urls,
             }
             for dataset in DATASETS.values()
         ]
@@ -114,7 +114,7 @@ def convert(
     """
     from abstain import datasets as library
 
-    bunch = library.load_mulan(arff, xml, labels=n_labels, progress=False if output.quiet else None)
+    bunch = library.load_mulan(arff, xml=xml, labels=n_labels, progress=False if output.quiet else None)
     name = arff.name.partition(".")[0]
     output.write_json(**_write_tables(output, name, bunch, output_folder or Path(), ending, source=arff))
 

@@ -52,19 +52,19 @@ def demo(figure_file: Path, train: int, test: int, seed: int, output: Output) ->
     for file in (figure_file, report_file):
         require_writable(file)
     output.print_line(f"Learning from {train} pictures, looking at {test} others …\n")
-    result = example.run(train, test, seed)
+    result = example.run(n_train=train, n_test=test, random_state=seed)
     outcomes = [result.outcome(cost) for cost in example.COSTS]
     output.print_line("        average loss per picture            labels      wrong among     errors")
     output.print_line("   c    answer all   ask all   abstain      left open   the answered    caught")
     for o in outcomes:
         output.print_line(
-            f"{o.cost:5.2f}   {o.answer_all:9.3f}   {o.ask_all:8.3f}   {o.abstain:7.3f}   {o.left_open:12.1%}"
-            f"   {o.wrong_answers:12.2%}   {o.errors_caught:7.1%}"
+            f"{o.cost:5.2f}   {o.answer_all:9.3f}   {o.abstain_all:8.3f}   {o.abstain_optimally:7.3f}"
+            f"   {o.abstention_rate:12.1%}   {o.answered_error_rate:12.2%}   {o.error_capture_rate:7.1%}"
         )
     output.print_line(f"\nSome pictures at c = {example.SHOWN_COST:g}; what is neither yes nor open is answered no:\n")
     output.print_line(" picture   yes     ask a human   truth")
     labels = result.decide(example.SHOWN_COST).labels
-    for i in result.interesting(example.SHOWN_COST, 8):
+    for i in result.examples(example.SHOWN_COST, 8):
         yes, ask, there = example.describe(labels[i], result.truth[i])
         mistakes = example.mistakes(labels[i], result.truth[i])
         output.print_line(f"{i:8}   {yes:5}   {ask:11}   {there}{f'   ({mistakes})' if mistakes else ''}")

@@ -135,16 +135,22 @@ def run(
         plans.require_known(learners, losses)  # before data are read, or even downloaded
         names = datasets or _protocol.DATASETS
         if dry_run:
-            problems = [library.look_up(name, data) for name in names]
+            problems = [library.look_up(name, folder=data) for name in names]
             plans.require_feasible(problems, folds)
             pairs = [_pair_facts(problem, learner, folds, seed, out) for problem in problems for learner in learners]
             unfetched = [problem for problem in problems if isinstance(problem, library.Unfetched)]
             _print_plan(pairs, losses, [file for problem in unfetched for file in problem.files], out, output)
             return
-        plan = library.Plan([library.load(name, data) for name in names], learners, losses, folds, seed)
+        plan = library.Plan(
+            [library.load(name, folder=data) for name in names],
+            learners=learners,
+            losses=losses,
+            n_folds=folds,
+            random_state=seed,
+        )
         manifest = out / "manifest.json"
         before = manifest.read_text() if manifest.is_file() else None
-        results = library.run(plan, out, jobs=jobs, cluster=cluster, progress=False if output.quiet else None)
+        results = library.run(plan, out=out, n_jobs=jobs, cluster=cluster, progress=False if output.quiet else None)
         if before not in (None, manifest.read_text()):
             output.note(f"The results of other settings in {out} were replaced; their probabilities are still there.")
     files = [str(out / f"results.{ending}") for ending in ("parquet", "csv")]
@@ -170,7 +176,7 @@ def _pair_facts(problem: "Problem | Unfetched", learner: str, n_folds: int, seed
 def _print_plan(
     pairs: list[dict[str, Any]], losses: Sequence[str], files: "Sequence[File]", out: Path, output: Output
 ) -> None:
-    from abstain.experiment._protocol import PENALTIES, STEPS
+    from abstain.experiment._protocol import N_COSTS, PENALTIES
 
     output.print_line(f"{'data set':20} {'instances × features × labels':>30}  {'learner':16} {'fits':>9}  folds kept")
     for pair in pairs:
@@ -179,15 +185,15 @@ def _print_plan(
         output.print_line(f"{pair['dataset']:20} {shape:>30}  {pair['learner']:16} {pair['fits']:9}  {kept}")
     fits, n_folds = (sum(pair[key] for pair in pairs) for key in ("fits", "folds"))
     missing = n_folds - sum(pair["folds_kept"] or 0 for pair in pairs)
-    n_rows = n_folds * len(losses) * len(PENALTIES) * STEPS
+    n_rows = n_folds * len(losses) * len(PENALTIES) * N_COSTS
     output.print_line(f"\n{fits} fits; {missing} of {n_folds} folds are still to be fitted.")
-    output.print_line(f"Losses: {', '.join(losses)}; for each {len(PENALTIES)} penalties of {STEPS} costs.")
+    output.print_line(f"Losses: {', '.join(losses)}; for each {len(PENALTIES)} penalties of {N_COSTS} costs.")
     output.print_line(f"{n_rows} rows of results in {out}.")
     if files:
         known = sum(file.size or 0 for file in files) / 1e6
         output.print_line(f"To be downloaded first, {known:.1f} MB: {', '.join(file.name for file in files)}.")
     output.write_json(plan=pairs, fits=fits, folds_missing=missing, losses=losses, rows=n_rows, out=str(out),
-               downloads=[{"file": file.name, "bytes": file.size, "urls": file.homes} for file in files])  # fmt: skip
+               downloads=[{"file": file.name, "bytes": file.size, "urls": file.urls} for file in files])  # fmt: skip
 
 
 result_folders = click.argument(

@@ -352,7 +352,6 @@ class PartialRanking(_Partial):
 
 Prediction: TypeAlias = PartialPrediction | PartialRanking
 """What a decision gives: labels, or a ranking for losses that score rankings."""
-
 PredictionT = TypeVar("PredictionT", PartialPrediction, PartialRanking)
 """The kind of prediction that follows from the loss."""
 

@@ -1,6 +1,8 @@
-"""Are the probabilities what they claim? Decisions are only as good as they are.
+"""Calibration: whether probabilities are as often right as they claim, and how to make them so.
 
-`AbstainingClassifier(calibration=…)` calibrates; here is how to see whether it is needed, and whether it has helped.
+Decisions are only as good as the probabilities; `AbstainingClassifier(calibration=…)` calibrates, and this floor
+measures and draws whether that is needed and whether it has helped. It imports `_core` and `_utils`. Begin reading at
+`_diagnostics.py`; `_display.py` draws its reliability curves, `_calibrators.py` is used by `learners`.
 """
 
 from abstain.calibration._diagnostics import (

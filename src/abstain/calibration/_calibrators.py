@@ -14,8 +14,8 @@ from abstain._utils.threads import one_blas_thread
 METHODS = ("sigmoid", "isotonic")
 
 
-class _Scores(ClassifierMixin, BaseEstimator):
-    """A classifier that has been asked before: its input is its answer."""
+class _GivenScores(ClassifierMixin, BaseEstimator):
+    """A classifier whose only feature is its decision value, computed before."""
 
     classes_ = np.array([0, 1])
 
@@ -34,15 +34,21 @@ class _Scores(ClassifierMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class Calibrators:
-    """One calibrator per label: scores in, probabilities out."""
+    """One calibrator per label, from scores to probabilities.
+
+    Attributes
+    ----------
+    fitted : tuple of length n_labels
+        scikit-learn's sigmoid or isotonic regression of each label; None for one that was constant.
+    frequencies : float array of shape (n_labels,)
+        How often each label was relevant: the probability of labels that were constant.
+    """
 
     fitted: tuple[Any, ...]
-    """scikit-learn's sigmoid or isotonic regression of each label; None for one that was constant."""
     frequencies: NDArray[np.float64]
-    """How often each label was relevant: for labels that were constant, this is the answer."""
 
     def __call__(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Calibrated probabilities, n × m."""
+        """Return calibrated probabilities of shape (n_instances, n_labels)."""
         result = np.tile(self.frequencies, (len(scores), 1))
         for j, calibrator in enumerate(self.fitted):
             if calibrator is not None:
@@ -51,22 +57,21 @@ class Calibrators:
 
 
 def fit_calibrators(
-    scores: NDArray[np.float64],
-    labels: NDArray[np.int8],
-    method: str,
-    sample_weight: Any = None,
+    scores: NDArray[np.float64], labels: NDArray[np.int8], *, method: str, sample_weight: Any = None
 ) -> Calibrators:
-    """Learn, for each label, the probability that belongs to a score, from scores of models that had not seen it."""
+    """Return a calibrator of each label, learnt from scores of models that had not seen the instances."""
     everything = np.arange(len(labels))
 
     def fit(j: int) -> Any:
         if labels[:, j].min() == labels[:, j].max():
             return None
-        # The scores are given, so that there is nothing to split.
-        whole = CalibratedClassifierCV(_Scores(), method=method, cv=[(everything, everything)], ensemble=False)
-        whole.fit(scores[:, [j]], labels[:, j], sample_weight=sample_weight)
-        return whole.calibrated_classifiers_[0].calibrators[0]  # without the checks of its wrappers at each call
+        # The scores are out of sample already, so there is nothing to split.
+        calibrated = CalibratedClassifierCV(
+            _GivenScores(), method=method, cv=[(everything, everything)], ensemble=False
+        )
+        calibrated.fit(scores[:, [j]], labels[:, j], sample_weight=sample_weight)
+        return calibrated.calibrated_classifiers_[0].calibrators[0]  # without the checks of its wrappers at each call
 
-    # Weights are handed on here, whatever the user's routing.
+    # The weights are passed on explicitly, so the user's metadata routing must not interfere.
     with one_blas_thread(), config_context(enable_metadata_routing=False):
         return Calibrators(tuple(fit(j) for j in range(labels.shape[1])), labels.mean(axis=0))

@@ -8,7 +8,7 @@ claim too little can make up for each other in a pooled figure.
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from sklearn.isotonic import isotonic_regression
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Matrix
 from abstain._core.truth import truth_beside
-from abstain._utils.errors import InvalidLabels
+from abstain._utils.errors import InvalidLabels, InvalidParameter
 
 Average: TypeAlias = Literal["pooled", "macro"] | None
 Strategy: TypeAlias = Literal["quantile", "uniform"]
@@ -26,16 +26,24 @@ Strategy: TypeAlias = Literal["quantile", "uniform"]
 
 @dataclass(frozen=True)
 class ReliabilityCurve:
-    """How often labels were relevant, against how often they were said to be."""
+    """How often labels were relevant, against their mean probability, bin by bin.
+
+    Attributes
+    ----------
+    predicted : float array of shape (n_bins,)
+        The mean probability in each bin; increasing.
+    observed : float array of shape (n_bins,)
+        The share of relevant entries.
+    count : int array of shape (n_bins,)
+        The number of entries.
+    label : hashable or None
+        The name of the label; None for all entries together.
+    """
 
     predicted: NDArray[np.float64]
-    """The mean probability in each bin, increasing."""
     observed: NDArray[np.float64]
-    """The share that was relevant."""
     count: NDArray[np.intp]
-    """The number of entries in the bin."""
     label: Hashable | None = None
-    """Which label it is; None for all entries together."""
 
     @property
     def calibration_error(self) -> float:
@@ -43,7 +51,7 @@ class ReliabilityCurve:
         return float(np.average(np.abs(self.observed - self.predicted), weights=self.count))
 
     def interval(self, z: float = 1.96) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Wilson's interval for each observed share: 95 % by default."""
+        """Return the limits of Wilson's interval for each observed share: 95 % by default."""
         n, share = self.count, self.observed
         centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
         half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
@@ -52,19 +60,50 @@ class ReliabilityCurve:
 
 @dataclass(frozen=True)
 class BrierDecomposition:
-    """Brier score = miscalibration − discrimination + uncertainty."""
+    """Brier score = miscalibration − discrimination + uncertainty.
+
+    Attributes
+    ----------
+    miscalibration : float
+        The part of the score that isotonic recalibration would save: 0 for perfectly calibrated probabilities.
+    discrimination : float
+        How much lower the score of the recalibrated probabilities is than that of the constant prevalence.
+    uncertainty : float
+        Prevalence · (1 − prevalence): the score of the constant prevalence.
+    """
 
     miscalibration: float
-    """What isotonic recalibration would save: 0 for perfectly calibrated probabilities."""
     discrimination: float
-    """What the recalibrated probabilities are better than the constant prevalence."""
     uncertainty: float
-    """Prevalence · (1 − prevalence): the score of the constant prevalence."""
 
     @property
     def score(self) -> float:
         """The Brier score."""
         return self.miscalibration - self.discrimination + self.uncertainty
+
+
+@overload
+def reliability_curve(
+    y_true: Any,
+    probabilities: Any,
+    *,
+    n_bins: int = 10,
+    strategy: Strategy = "quantile",
+    min_count: int = 1,
+    average: Literal["pooled"] = "pooled",
+) -> ReliabilityCurve: ...
+
+
+@overload
+def reliability_curve(
+    y_true: Any,
+    probabilities: Any,
+    *,
+    n_bins: int = 10,
+    strategy: Strategy = "quantile",
+    min_count: int = 1,
+    average: None,
+) -> list[ReliabilityCurve]: ...
 
 
 def reliability_curve(
@@ -80,19 +119,24 @@ def reliability_curve(
 
     Parameters
     ----------
-    y_true : n × m table of 0 and 1
-    probabilities
-        As for `abstain.decide`.
+    y_true : array-like of shape (n_instances, n_labels)
+        The truth, 0 or 1.
+    probabilities : array-like of shape (n_instances, n_labels)
+        P(label is relevant), as for `abstain.decide`.
     n_bins : int, default=10
-        The most bins there can be. Equal probabilities stay together, and empty bins are left out.
-    strategy : {"quantile", "uniform"}
-        Bins with about as many entries each, or bins of equal width. Where most probabilities are small, as those of
+        The largest number of bins. Equal probabilities stay together, and empty bins are left out.
+    strategy : {"quantile", "uniform"}, default="quantile"
+        Bins with about equally many entries, or bins of equal width. Where most probabilities are small, as those of
         rare labels are, quantiles lie close together near 0, and only bins of equal width show the range in which
         decisions are made.
     min_count : int, default=1
-        The fewest entries of a bin: one with fewer joins the smaller of its neighbours.
-    average : "pooled" or None
-        One curve for all entries, or one for each label.
+        The smallest number of entries in a bin: one with fewer joins the smaller of its neighbours.
+    average : "pooled" or None, default="pooled"
+        One curve for all entries, or (None) one for each label.
+
+    Returns
+    -------
+    curve : ReliabilityCurve, or list of them if average is None
 
     Examples
     --------
@@ -102,18 +146,35 @@ def reliability_curve(
     (array([0.1, 0.8]), array([0. , 0.8]), array([3, 5]))
     """
     if strategy not in ("quantile", "uniform"):
-        raise ValueError(f"strategy is {strategy!r}; expected 'quantile' or 'uniform'")
+        raise InvalidParameter(f"strategy is {strategy!r}; expected 'quantile' or 'uniform'")
     if not isinstance(n_bins, int | np.integer) or n_bins < 1:
-        raise ValueError(f"n_bins is {n_bins!r}; expected a whole number ≥ 1")
+        raise InvalidParameter(f"n_bins is {n_bins!r}; expected a whole number ≥ 1")
     if not isinstance(min_count, int | np.integer) or min_count < 1:
-        raise ValueError(f"min_count is {min_count!r}; expected a whole number ≥ 1")
+        raise InvalidParameter(f"min_count is {min_count!r}; expected a whole number ≥ 1")
     table = _Entries(y_true, probabilities)
     curve = partial(_curve, n_bins=n_bins, strategy=strategy, min_count=min_count)
     if average == "pooled":
         return curve(table.pooled, label=None)
     if average is not None:
-        raise ValueError(f"average is {average!r}; a curve is 'pooled' or None (one for each label)")
+        raise InvalidParameter(f"average is {average!r}; a curve is 'pooled' or None (one for each label)")
     return [curve(sample, label=name) for name, sample in zip(table.names, table.labels(), strict=True)]
+
+
+@overload
+def calibration_error(
+    y_true: Any,
+    probabilities: Any,
+    *,
+    n_bins: int = 10,
+    strategy: Strategy = "quantile",
+    average: Literal["pooled", "macro"] = "pooled",
+) -> float: ...
+
+
+@overload
+def calibration_error(
+    y_true: Any, probabilities: Any, *, n_bins: int = 10, strategy: Strategy = "quantile", average: None
+) -> NDArray[np.float64]: ...
 
 
 def calibration_error(
@@ -131,12 +192,21 @@ def calibration_error(
 
     Parameters
     ----------
-    y_true, probabilities, n_bins, strategy
-        As for `reliability_curve`. The default, bins with about as many entries each, is not what
-        `ReliabilityDisplay` and `abstain.report` draw: a picture needs bins where decisions are made, a mean needs
-        bins where the entries are.
-    average : {"pooled", "macro"} or None
-        Of all entries together, the mean over the labels, or each label's.
+    y_true : array-like of shape (n_instances, n_labels)
+        The truth, 0 or 1.
+    probabilities : array-like of shape (n_instances, n_labels)
+        P(label is relevant), as for `abstain.decide`.
+    n_bins : int, default=10
+        The largest number of bins.
+    strategy : {"quantile", "uniform"}, default="quantile"
+        Bins with about equally many entries, or bins of equal width. `ReliabilityDisplay` and `abstain.report` draw
+        bins of equal width: a picture needs bins where decisions are made, a mean needs bins where the entries are.
+    average : {"pooled", "macro"} or None, default="pooled"
+        The error of all entries together, the mean over the labels, or (None) one for each label.
+
+    Returns
+    -------
+    error : float, or float array of shape (n_labels,) if average is None
 
     Examples
     --------
@@ -145,12 +215,17 @@ def calibration_error(
     0.0833
     """
     if average == "pooled":
-        curve = reliability_curve(y_true, probabilities, n_bins=n_bins, strategy=strategy)
-        assert isinstance(curve, ReliabilityCurve)
-        return curve.calibration_error
+        return reliability_curve(y_true, probabilities, n_bins=n_bins, strategy=strategy).calibration_error
     curves = reliability_curve(y_true, probabilities, n_bins=n_bins, strategy=strategy, average=None)
-    assert isinstance(curves, list)
     return _averaged([curve.calibration_error for curve in curves], average)
+
+
+@overload
+def brier_score_loss(y_true: Any, probabilities: Any, *, average: Literal["pooled", "macro"] = "pooled") -> float: ...
+
+
+@overload
+def brier_score_loss(y_true: Any, probabilities: Any, *, average: None) -> NDArray[np.float64]: ...
 
 
 def brier_score_loss(y_true: Any, probabilities: Any, *, average: Average = "pooled") -> float | NDArray[np.float64]:
@@ -158,8 +233,16 @@ def brier_score_loss(y_true: Any, probabilities: Any, *, average: Average = "poo
 
     Parameters
     ----------
-    y_true, probabilities, average
-        As for `calibration_error`.
+    y_true : array-like of shape (n_instances, n_labels)
+        The truth, 0 or 1.
+    probabilities : array-like of shape (n_instances, n_labels)
+        P(label is relevant), as for `abstain.decide`.
+    average : {"pooled", "macro"} or None, default="pooled"
+        The mean over all entries, or (None) one for each label.
+
+    Returns
+    -------
+    score : float, or float array of shape (n_labels,) if average is None
 
     Examples
     --------
@@ -169,6 +252,16 @@ def brier_score_loss(y_true: Any, probabilities: Any, *, average: Average = "poo
     """
     table = _Entries(y_true, probabilities)
     return _brier(table.pooled) if average == "pooled" else _averaged([_brier(j) for j in table.labels()], average)
+
+
+@overload
+def brier_decomposition(
+    y_true: Any, probabilities: Any, *, average: Literal["pooled"] = "pooled"
+) -> BrierDecomposition: ...
+
+
+@overload
+def brier_decomposition(y_true: Any, probabilities: Any, *, average: None) -> list[BrierDecomposition]: ...
 
 
 def brier_decomposition(
@@ -181,10 +274,16 @@ def brier_decomposition(
 
     Parameters
     ----------
-    y_true, probabilities
-        As for `calibration_error`.
-    average : "pooled" or None
-        Of all entries together, or one for each label.
+    y_true : array-like of shape (n_instances, n_labels)
+        The truth, 0 or 1.
+    probabilities : array-like of shape (n_instances, n_labels)
+        P(label is relevant), as for `abstain.decide`.
+    average : "pooled" or None, default="pooled"
+        The decomposition of all entries together, or (None) one for each label.
+
+    Returns
+    -------
+    decomposition : BrierDecomposition, or list of them if average is None
 
     Examples
     --------
@@ -197,13 +296,13 @@ def brier_decomposition(
     if average == "pooled":
         return _decompose(table.pooled)
     if average is not None:
-        raise ValueError(f"average is {average!r}; a decomposition is 'pooled' or None (one for each label)")
+        raise InvalidParameter(f"average is {average!r}; a decomposition is 'pooled' or None (one for each label)")
     return [_decompose(label) for label in table.labels()]
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """Probabilities and truth; an entry may stand for several that are equal."""
+    """Entries with their probability and truth; `count` says how many equal entries each stands for."""
 
     p: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -211,7 +310,7 @@ class _Sample:
 
 
 class _Entries:
-    """Truth and probabilities of the same table, label by label. What neither stores is counted, not made."""
+    """Truth and probabilities of one table, by label; entries that neither stores are counted, not materialized."""
 
     def __init__(self, y_true: Any, probabilities: Any) -> None:
         if np.ndim(y_true) == 1:
@@ -227,7 +326,7 @@ class _Entries:
         self._p, self._y = as_columns(values), as_columns(truth)
 
     def labels(self) -> Iterator[_Sample]:
-        """Each label's entries."""
+        """Iterate over the entries of each label."""
         n, m = self._p.shape
         for j in range(m):
             if sparse.issparse(self._p):
@@ -238,21 +337,26 @@ class _Entries:
 
     @cached_property
     def pooled(self) -> _Sample:
-        """All entries."""
+        """The entries of all labels."""
         labels = list(self.labels())
-        return _Sample(*(np.concatenate([getattr(part, name) for part in labels]) for name in ("p", "y", "count")))
+        return _Sample(
+            p=np.concatenate([label.p for label in labels]),
+            y=np.concatenate([label.y for label in labels]),
+            count=np.concatenate([label.count for label in labels]),
+        )
 
 
 def _stored(matrix: sparse.csc_array, j: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    some = slice(matrix.indptr[j], matrix.indptr[j + 1])
-    return matrix.indices[some], matrix.data[some]
+    """Return the rows and the values of the stored entries of a column."""
+    stored = slice(matrix.indptr[j], matrix.indptr[j + 1])
+    return matrix.indices[stored], matrix.data[stored]
 
 
 def _sparse_sample(p: tuple[NDArray[Any], NDArray[Any]], y: tuple[NDArray[Any], NDArray[Any]], n: int) -> _Sample:
     rows = np.union1d(p[0], y[0])
-    values = np.zeros((2, len(rows) + 1))  # the last one for all rows where neither is stored
-    for line, (where, what) in zip(values, (p, y), strict=True):
-        line[np.searchsorted(rows, where)] = what
+    values = np.zeros((2, len(rows) + 1))  # the last entry stands for all rows where neither is stored
+    for line, (stored_rows, stored_values) in zip(values, (p, y), strict=True):
+        line[np.searchsorted(rows, stored_rows)] = stored_values
     count = np.append(np.ones(len(rows), np.int64), n - len(rows))
     kept = count > 0
     return _Sample(values[0][kept], values[1][kept], count[kept])
@@ -262,19 +366,19 @@ def _curve(sample: _Sample, *, n_bins: int, strategy: str, min_count: int, label
     if strategy == "uniform":
         bins = np.searchsorted(np.linspace(0, 1, n_bins + 1)[1:-1], sample.p)
     else:
-        values, which = np.unique(sample.p, return_inverse=True)
-        mass = np.bincount(which, sample.count, len(values))
+        values, index = np.unique(sample.p, return_inverse=True)
+        mass = np.bincount(index, sample.count, len(values))
         middle = (np.cumsum(mass) - mass / 2) / mass.sum()
-        bins = np.floor(middle * n_bins).astype(np.intp)[which]
-    bins = _joined(np.bincount(bins, sample.count, n_bins), min_count)[bins]
+        bins = np.floor(middle * n_bins).astype(np.intp)[index]
+    bins = _merge_small_bins(np.bincount(bins, sample.count, n_bins), min_count)[bins]
     count = np.bincount(bins, sample.count)
     predicted = np.bincount(bins, sample.count * sample.p) / count
     observed = np.bincount(bins, sample.count * sample.y) / count
     return ReliabilityCurve(predicted, observed, count.astype(np.intp), label)
 
 
-def _joined(count: NDArray[Any], min_count: int) -> NDArray[np.intp]:
-    """For each bin the one it becomes part of, 0, 1, …: none is empty, and each has the least count if all have it."""
+def _merge_small_bins(count: NDArray[Any], min_count: int) -> NDArray[np.intp]:
+    """Return the new number of each bin when small ones join a neighbour; no new bin is empty or below min_count."""
     first = np.flatnonzero(count).tolist()  # the first bin of each group of neighbours
     sizes = count[first].tolist()
     while len(sizes) > 1 and min(sizes) < min_count:
@@ -291,10 +395,10 @@ def _brier(sample: _Sample) -> float:
 
 
 def _decompose(sample: _Sample) -> BrierDecomposition:
-    values, which = np.unique(sample.p, return_inverse=True)
-    mass = np.bincount(which, sample.count, len(values))
-    share = np.bincount(which, sample.count * sample.y, len(values)) / mass
-    recalibrated = isotonic_regression(share, sample_weight=mass)[which]
+    values, index = np.unique(sample.p, return_inverse=True)
+    mass = np.bincount(index, sample.count, len(values))
+    share = np.bincount(index, sample.count * sample.y, len(values)) / mass
+    recalibrated = isotonic_regression(share, sample_weight=mass)[index]
     prevalence = float(np.average(sample.y, weights=sample.count))
     best = _brier(_Sample(recalibrated, sample.y, sample.count))
     uncertainty = prevalence * (1.0 - prevalence)
@@ -303,5 +407,5 @@ def _decompose(sample: _Sample) -> BrierDecomposition:
 
 def _averaged(values: list[float], average: Average) -> float | NDArray[np.float64]:
     if average not in ("macro", None):
-        raise ValueError(f"average is {average!r}; expected 'pooled', 'macro' or None (one for each label)")
+        raise InvalidParameter(f"average is {average!r}; expected 'pooled', 'macro' or None (one for each label)")
     return np.array(values) if average is None else float(np.mean(values))

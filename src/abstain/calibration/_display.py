@@ -1,31 +1,30 @@
-"""Reliability curves, drawn: computing them is `reliability_curve`'s work."""
+"""The display of reliability curves."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, Self
 
 from abstain._core.targets import truth_and_probabilities
-from abstain._utils.extras import optional
+from abstain._utils.plotting import BLUE, LIGHT_GREY, ORANGE, Display, name_of
 from abstain.calibration._diagnostics import ReliabilityCurve, Strategy, reliability_curve
 
-POOLED, SINGLE = "#0072b2", "#999999"
 
-
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     """Share of relevant labels against the probability they were given: all together, and faintly each label.
 
     Parameters
     ----------
     pooled : ReliabilityCurve
         Of all labels together.
-    labels : sequence of ReliabilityCurve
+    labels : sequence of ReliabilityCurve, default=()
         Of each label.
     name : str, optional
-        What the model is called in the legend.
+        The name of the model in the legend.
 
     Attributes
     ----------
-    ax_, figure_
+    ax_ : matplotlib axes
         Where it was drawn.
+    figure_ : matplotlib figure
 
     Examples
     --------
@@ -39,12 +38,14 @@ class ReliabilityDisplay:
     0.15
     """
 
+    figure_size = (4.5, 4.5)
+
     def __init__(
-        self, pooled: ReliabilityCurve, labels: Sequence[ReliabilityCurve] = (), name: str | None = None
+        self, pooled: ReliabilityCurve, labels: Sequence[ReliabilityCurve] = (), *, name: str | None = None
     ) -> None:
+        super().__init__(name=name)
         self.pooled = pooled
         self.labels = labels
-        self.name = name
 
     @classmethod
     def from_predictions(
@@ -58,49 +59,96 @@ class ReliabilityDisplay:
         name: str | None = None,
         ax: Any = None,
     ) -> Self:
-        """Compute the curves and draw them. Parameters as for `reliability_curve`; `ax` as for `plot`.
+        """Compute the curves and draw them.
 
         Bins are of equal width, so that the range in which decisions are made can be seen, however rare the labels
         are; where there are few entries, bins are wider.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_instances, n_labels)
+            The truth, 0 or 1.
+        probabilities : array-like of shape (n_instances, n_labels)
+            P(label is relevant), as for `abstain.decide`.
+        n_bins : int, default=10
+            The largest number of bins.
+        strategy : {"quantile", "uniform"}, default="uniform"
+            Bins with about equally many entries, or bins of equal width.
+        min_count : int, default=10
+            The smallest number of entries in a bin: one with fewer joins the smaller of its neighbours.
+        name : str, optional
+            The name of the model in the legend.
+        ax : matplotlib axes, optional
+            Where to draw, as for `plot`.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
         """
-        options: Any = {"n_bins": n_bins, "strategy": strategy, "min_count": min_count}
+        options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "min_count": min_count}
         pooled = reliability_curve(y_true, probabilities, **options)
         labels = reliability_curve(y_true, probabilities, **options, average=None)
-        assert isinstance(pooled, ReliabilityCurve)
-        assert isinstance(labels, list)
-        return cls(pooled, labels, name).plot(ax)
+        return cls(pooled, labels, name=name).plot(ax)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, name: str | None = None, **options: Any) -> Self:
-        """Ask a fitted classifier for its probabilities; the rest is as for `from_predictions`."""
+        """Compute the curves of a fitted classifier's probabilities and draw them.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            Any with ``predict_proba``, as for `abstain.label_probabilities`.
+        X : array-like of shape (n_instances, n_features)
+        y : array-like of shape (n_instances, n_labels) or (n_instances,)
+            The truth, 0 or 1, or a vector of classes.
+        name : str, optional
+            The name of the model in the legend; the name of its class, if it is not given.
+        **options
+            As for `from_predictions`.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+        """
         truth, probabilities = truth_and_probabilities(estimator, X, y)
-        chosen = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(truth, probabilities, name=chosen, **options)
+        return cls.from_predictions(truth, probabilities, name=name_of(estimator, name), **options)
 
     def plot(self, ax: Any = None, *, highlight: Hashable | None = None) -> Self:
-        """Draw on the given axes, or on new ones. `highlight` names a label to be drawn strongly."""
-        plt = optional("matplotlib.pyplot", "drawing needs matplotlib")
-        ax = plt.subplots(figsize=(4.5, 4.5), layout="constrained")[1] if ax is None else ax
+        """Draw on the given axes, or on new ones; earlier drawings stay.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; a new figure if it is not given.
+        highlight : hashable, optional
+            The name of a label whose curve is drawn in colour.
+
+        Returns
+        -------
+        display : ReliabilityDisplay
+            With the attributes ``ax_`` and ``figure_``.
+        """
+        ax = self._use_axes(ax)
         ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=":", label="perfect")
         for i, curve in enumerate(self.labels):
-            strong = highlight is not None and curve.label == highlight
-            style = {"color": "#d55e00", "linewidth": 1.8} if strong else {"color": SINGLE, "linewidth": 0.6}
-            shown = str(curve.label) if strong else "each label" if i == 0 else None
-            ax.plot(curve.predicted, curve.observed, alpha=1.0 if strong else 0.5, label=shown, **style)
-        low, high = self.pooled.interval()
-        called = f"{self.name or 'all labels'} (error {self.pooled.calibration_error:.3f})"
+            if highlight is not None and curve.label == highlight:
+                style: dict[str, Any] = {"color": ORANGE, "linewidth": 1.8, "label": str(curve.label)}
+            else:
+                label = "each label" if i == 0 else None
+                style = {"color": LIGHT_GREY, "linewidth": 0.6, "alpha": 0.5, "label": label}
+            ax.plot(curve.predicted, curve.observed, **style)
+        pooled, (low, high) = self.pooled, self.pooled.interval()
         ax.errorbar(
-            self.pooled.predicted,
-            self.pooled.observed,
-            yerr=[self.pooled.observed - low, high - self.pooled.observed],
-            color=POOLED,
+            pooled.predicted,
+            pooled.observed,
+            yerr=[pooled.observed - low, high - pooled.observed],
+            color=BLUE,
             marker="o",
             markersize=4,
             capsize=2,
-            label=called,
+            label=f"{self.name or 'all labels'} (error {pooled.calibration_error:.3f})",
         )
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         ax.set(xlabel="mean probability", ylabel="share of relevant labels")
         ax.legend(loc="upper left", frameon=False, fontsize="small")
-        self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -1,7 +1,9 @@
-"""What abstaining buys, along all costs: exact curves, one point for every cost at which a decision changes.
+"""Exact curves along all costs of an abstention: one point for every cost at which a decision changes.
 
-Every curve lists its points by increasing cost, from leaving open all that is not certain to answering everything;
-`abstain.decide` at the cost of a point gives the decisions that were scored there. Nothing is sampled on a grid.
+Every curve lists its points by increasing cost, from abstaining on everything that is not certain to answering
+everything; `abstain.decide` at the cost of a point gives the decisions that were scored there, and nothing is sampled
+on a grid. The floor imports `_core`, `_utils` and `calibration`. Begin reading at `_break_points.py`, which all curves
+are made from, then at `_cost.py`; `_displays.py` draws them.
 """
 
 from abstain.curves._bootstrap import Band

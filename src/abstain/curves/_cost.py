@@ -1,4 +1,4 @@
-"""Loss and abstention against the cost of an abstention."""
+"""Cost curves: loss and abstention against the cost of an abstention."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from abstain._core.losses import Loss, LossLike
 from abstain._core.penalties import Linear
 from abstain._utils.html import chart
 from abstain._utils.wording import plural
-from abstain.curves._bootstrap import POINTS, Band, Bootstrap, spread
-from abstain.curves._break_points import Floats, Sweep, sweep
+from abstain.curves._bootstrap import MAX_BAND_POINTS, Band, Bootstrap, select_points
+from abstain.curves._break_points import Floats, MergedPath, merge_paths
 
 
 class CostPoint(NamedTuple):
-    """What one cost leads to, on average over the instances."""
+    """The values of a cost curve at one cost, on average over the instances; None if they need the truth."""
 
     cost: float
     abstention: float
@@ -28,27 +28,37 @@ class CostPoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CostCurve:
-    """All of it as functions of the cost c, exact for every c.
+    """Abstention and losses as functions of the cost c, exact for every c.
 
     Abstention and the losses of the answers are steps: values[k] holds for costs from ``costs[k]`` up to, not
     including, ``costs[k + 1]``, the last one for all costs from there on. The generalised losses are c · (number of
-    open labels) more, so they rise in between; their values are those at ``costs[k]``. What needs the truth is None
-    without it.
+    abstained labels) more, so they rise in between; their values are those at ``costs[k]``. Values that need the truth
+    are None without it.
+
+    Attributes
+    ----------
+    loss : Loss
+    n_instances, n_labels : int
+    costs : float array of shape (n_points,)
+        0, then every cost at which the decision for any instance changes.
+    abstention : float array of shape (n_points,)
+        The share of labels abstained on.
+    expected_loss : float array of shape (n_points,)
+        E[ℓ(y_D, ŷ_D)] of the answers, according to the probabilities.
+    realized_loss : float array of shape (n_points,), or None
+        ℓ(y_D, ŷ_D) of the answers, given the truth.
+    bands : mapping of str to Band
+        Confidence bands against the cost, by the name of the quantity; empty without bootstrap samples.
     """
 
     loss: Loss
     n_instances: int
     n_labels: int
     costs: Floats
-    """0, then every cost at which the decision for any instance changes."""
     abstention: Floats
-    """The share of labels left open."""
     expected_loss: Floats
-    """E[ℓ(y_D, ŷ_D)] of the answers, as the probabilities have it."""
     realized_loss: Floats | None
-    """ℓ(y_D, ŷ_D) of the answers, given the truth."""
     bands: Mapping[str, Band] = field(default_factory=dict)
-    """For each of these quantities by its name, if there were draws: against the cost."""
 
     @property
     def expected_generalized_loss(self) -> Floats:
@@ -61,7 +71,7 @@ class CostCurve:
         return None if self.realized_loss is None else self.realized_loss + self.costs * self.abstention * self.n_labels
 
     def at(self, cost: float) -> CostPoint:
-        """The values at any cost."""
+        """Return the values at any cost."""
         c = Linear(cost).cost
         k = int(np.searchsorted(self.costs, tipped(c, self.loss.tie_scale), side="right")) - 1
         charge = c * float(self.abstention[k]) * self.n_labels if self.abstention[k] else 0.0
@@ -97,16 +107,22 @@ def cost_curve(
 
     Parameters
     ----------
-    probabilities, loss
-        As for `abstain.decide`.
-    y_true : n × m table of 0 and 1, optional
-        Without it, only what is expected is known.
+    probabilities : array-like of shape (n_instances, n_labels)
+        P(label is relevant), as for `abstain.decide`.
+    y_true : array-like of shape (n_instances, n_labels), optional
+        The truth, 0 or 1. Without it, only expected losses are known.
+    loss : str or Loss, default="hamming"
+        What wrong answers cost, as for `abstain.decide`.
     n_bootstrap : int, default=0
-        How often instances are drawn anew for `CostCurve.bands`; 0 for no bands, 200 will do.
+        Number of bootstrap samples for the curve's ``bands``; 0 for no bands, 200 will do.
     confidence : float, default=0.95
-        The share of the draws that a band holds, at each point by itself.
-    random_state : int, Generator or None
-        For the draws.
+        The share of the samples that a band holds, at each point by itself.
+    random_state : int, Generator or None, default=None
+        Draws the samples.
+
+    Returns
+    -------
+    curve : CostCurve
 
     Examples
     --------
@@ -119,24 +135,31 @@ def cost_curve(
     >>> curve.at(0.3).abstention
     0.25
     """
-    draws, found = Bootstrap(n_bootstrap, confidence, random_state), sweep(probabilities, y_true, loss)
-    known = found.outcomes
-    abstention = found.totals(known.path.flat_counts) / (len(known) * known.n_labels)
-    realized = None if known.realized is None else found.means(known.realized)
-    bands = _bands(found, draws) if draws else {}
-    expected = found.means(known.expected)
-    return CostCurve(known.loss, len(known), known.n_labels, found.costs, abstention, expected, realized, bands)
+    bootstrap = Bootstrap(n_bootstrap, confidence, random_state)
+    merged = merge_paths(probabilities, y_true, loss)
+    known = merged.outcomes
+    return CostCurve(
+        loss=known.loss,
+        n_instances=len(known),
+        n_labels=known.n_labels,
+        costs=merged.costs,
+        abstention=merged.totals(known.path.flat_counts) / (len(known) * known.n_labels),
+        expected_loss=merged.means(known.expected),
+        realized_loss=None if known.realized is None else merged.means(known.realized),
+        bands=_bands(merged, bootstrap) if bootstrap else {},
+    )
 
 
-def _bands(found: Sweep, draws: Bootstrap) -> dict[str, Band]:
-    known, points = found.outcomes, np.arange(len(found.costs))
-    if len(points) > POINTS:  # half of them evenly along the costs, half where the decisions change
-        points = np.union1d(spread(found.costs, POINTS // 2), spread(found.totals(known.answered), POINTS // 2))
-    costs = found.costs[points]
+def _bands(merged: MergedPath, bootstrap: Bootstrap) -> dict[str, Band]:
+    known, points = merged.outcomes, np.arange(len(merged.costs))
+    if len(points) > MAX_BAND_POINTS:  # half of them evenly along the costs, half where the decisions change
+        half = MAX_BAND_POINTS // 2
+        points = np.union1d(select_points(merged.costs, half), select_points(merged.totals(known.answered), half))
     losses = {"expected": known.expected} | ({} if known.realized is None else {"realized": known.realized})
-    n_open, *means = draws.means(found, points, known.path.flat_counts, *losses.values())
-    bands = {"abstention": draws.band(costs, n_open / known.n_labels)}
-    for name, mean in zip(losses, means, strict=True):
-        bands[f"{name}_loss"] = draws.band(costs, mean)
-        bands[f"{name}_generalized_loss"] = draws.band(costs, mean + costs * n_open)
+    means = bootstrap.means(merged, points, {"n_abstained": known.path.flat_counts, **losses})
+    costs, n_abstained = merged.costs[points], means["n_abstained"]
+    bands = {"abstention": bootstrap.band(costs, n_abstained / known.n_labels)}
+    for name in losses:
+        bands[f"{name}_loss"] = bootstrap.band(costs, means[name])
+        bands[f"{name}_generalized_loss"] = bootstrap.band(costs, means[name] + costs * n_abstained)
     return bands

@@ -1,33 +1,43 @@
-"""How wrong the answers are against how many there are."""
+"""Risk–coverage curves: the loss of the answers against the share of labels answered."""
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 
 from abstain._core.losses import Loss, LossLike
-from abstain._utils.errors import InvalidLoss
+from abstain._utils.errors import InvalidLoss, InvalidParameter
 from abstain._utils.html import chart
 from abstain._utils.wording import plural
-from abstain.curves._bootstrap import Band, Bootstrap, on_grid, spread
-from abstain.curves._break_points import Floats, Sweep, scored_sweep
+from abstain.curves._bootstrap import Band, Bootstrap
+from abstain.curves._break_points import Floats, merge_scored_paths
+from abstain.curves._rates import area_under_rate, coverage_band, divide_by_coverage, rate_at, read_share
 
 
 @dataclass(frozen=True, eq=False)
 class RiskCoverageCurve:
-    """The risk for each share of labels that some cost leads to; labels of equal cost are answered together."""
+    """The risk for each share of answered labels that some cost leads to; labels of equal cost are answered together.
+
+    Attributes
+    ----------
+    loss : Loss
+    costs : float array of shape (n_points,)
+        The cost of an abstention from which on a point holds; increasing.
+    coverage : float array of shape (n_points,)
+        The share of labels answered; increasing to 1.
+    risk : float array of shape (n_points,)
+        The average loss of an instance, or of an answer (nan where there is none).
+    per : {"instance", "answer"}
+    band : Band or None
+        Confidence band of the risk against the coverage.
+    """
 
     loss: Loss
     costs: Floats
-    """From which cost on, increasing."""
     coverage: Floats
-    """The share of labels answered, increasing to 1."""
     risk: Floats
-    """The average loss of an instance, or of an answer (nan where there is none)."""
     per: Literal["instance", "answer"] = "instance"
     band: Band | None = None
-    """Against the coverage."""
 
     @property
     def area(self) -> float:
@@ -42,7 +52,7 @@ class RiskCoverageCurve:
         return float(np.trapezoid(np.append(0.0, self.risk), np.append(0.0, self.coverage)))
 
     def at(self, coverage: float) -> float:
-        """The risk at any coverage, where labels between two points are picked at random."""
+        """Return the risk at any coverage, where labels between two points are picked at random."""
         share = read_share(coverage, "coverage")
         if self.per == "answer":
             return rate_at(share, self.coverage, self.risk)
@@ -73,13 +83,24 @@ def risk_coverage_curve(
 
     Parameters
     ----------
-    probabilities, loss
-        As for `abstain.decide`.
-    y_true : n × m table of 0 and 1
-    per : {"instance", "answer"}
+    y_true : array-like of shape (n_instances, n_labels)
+        The truth, 0 or 1.
+    probabilities : array-like of shape (n_instances, n_labels)
+        P(label is relevant), as for `abstain.decide`.
+    loss : str or Loss, default="hamming"
+        What wrong answers cost, as for `abstain.decide`.
+    per : {"instance", "answer"}, default="instance"
         What the loss is divided by.
-    n_bootstrap, confidence, random_state
-        As for `cost_curve`.
+    n_bootstrap : int, default=0
+        Number of bootstrap samples for the curve's ``band``; 0 for no band, 200 will do.
+    confidence : float, default=0.95
+        The share of the samples that the band holds, at each point by itself.
+    random_state : int, Generator or None, default=None
+        Draws the samples.
+
+    Returns
+    -------
+    curve : RiskCoverageCurve
 
     Examples
     --------
@@ -91,59 +112,18 @@ def risk_coverage_curve(
     (0.25, 0.2)
     """
     if per not in ("instance", "answer"):
-        raise ValueError(f"per is {per!r}; expected 'instance' or 'answer'")
-    draws = Bootstrap(n_bootstrap, confidence, random_state)
-    found = scored_sweep(probabilities, y_true, loss, "a risk–coverage curve")
-    known = found.outcomes
+        raise InvalidParameter(f"per is {per!r}; expected 'instance' or 'answer'")
+    bootstrap = Bootstrap(n_bootstrap, confidence, random_state)
+    merged = merge_scored_paths(probabilities, y_true, loss, "a risk–coverage curve")
+    known = merged.outcomes
     if per == "answer" and not known.loss.is_decomposable:
         raise InvalidLoss(
             f"{known.loss!r} is not a sum over labels, so there is no risk per answer; use per='instance', or "
             "accuracy_rejection_curve for the share of wrong answers"
         )
     assert known.realized is not None
-    coverage = found.totals(known.answered) / (len(known) * known.n_labels)
-    losses = found.means(known.realized)
-    share = known.n_labels if per == "answer" else None
-    risk = losses if share is None else rate(losses / share, coverage)
-    band = band_of_coverage(found, known.realized, share, draws) if draws else None
-    return RiskCoverageCurve(known.loss, found.costs, coverage, risk, per, band)
-
-
-def band_of_coverage(found: Sweep, values: Any, share: int | None, draws: Bootstrap) -> Band:
-    """The band of a mean against the coverage; if it is shared among so many labels, of what an answer has of it."""
-    known = found.outcomes
-    coverage = found.totals(known.answered) / (len(known) * known.n_labels)
-    points = spread(coverage)
-    coverages, means = draws.means(found, points, known.answered / known.n_labels, values)
-    grid = coverage[points]
-    if share is None:
-        return draws.band(grid, on_grid(grid, coverages, means))
-    grid = grid[grid > 0]
-    return draws.band(grid, on_grid(grid, coverages, means) / (share * grid))
-
-
-def rate(values: Floats, coverage: Floats) -> Floats:
-    """Values over the coverage; nan where nothing is answered."""
-    return np.divide(values, coverage, out=np.full(len(values), np.nan), where=coverage > 0)
-
-
-def area_under_rate(coverage: Floats, rates: Floats) -> float:
-    """∫ w(x)/x dx from 0 to 1, for w = rate · coverage that is linear between the points and from 0 to the first."""
-    used = coverage > 0
-    x, w = coverage[used], (coverage * rates)[used]
-    slope = np.diff(w) / np.diff(x)
-    return float(w[0] + (np.diff(w) + (w[:-1] - slope * x[:-1]) * np.log(x[1:] / x[:-1])).sum())
-
-
-def rate_at(share: float, coverage: Floats, rates: Floats) -> float:
-    """w(x)/x for the same w; below the first point the rate is the first one's."""
-    used = coverage > 0
-    x = max(share, float(coverage[used][0]))
-    return float(np.interp(x, coverage[used], (coverage * rates)[used]) / x)
-
-
-def read_share(share: Any, name: str) -> float:
-    """A number from 0 to 1, or an error that names it."""
-    if not isinstance(share, Real) or not 0 <= float(share) <= 1:
-        raise ValueError(f"{name} is {share!r}; expected a number from 0 to 1")
-    return float(share)
+    coverage = merged.totals(known.answered) / (len(known) * known.n_labels)
+    losses = merged.means(known.realized)
+    risk = divide_by_coverage(losses / known.n_labels, coverage) if per == "answer" else losses
+    band = coverage_band(merged, known.realized, bootstrap, per_answer=per == "answer") if bootstrap else None
+    return RiskCoverageCurve(known.loss, merged.costs, coverage, risk, per, band)

@@ -1,7 +1,7 @@
-"""Label by label: how sure the probabilities are, how right, and how often a label is left open."""
+"""A table of diagnostics label by label: probabilities, abstention, calibration and errors."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy import sparse
 from abstain._core.decision import decide
 from abstain._core.losses import LossLike, as_loss
 from abstain._core.penalties import PenaltyLike
-from abstain._core.prediction import PartialPrediction, PartialRanking
+from abstain._core.prediction import PartialPrediction
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Matrix
 from abstain._core.truth import differ, read_truth, require_same_table
@@ -22,44 +22,70 @@ from abstain._utils.wording import plural
 from abstain.calibration._diagnostics import brier_score_loss, calibration_error
 from abstain.curves._break_points import Floats
 
-SHOWN = 20
+MAX_SHOWN_LABELS = 20
+COLUMNS = (
+    "mean_probability",
+    "abstention_rate",
+    "prevalence",
+    "calibration_error",
+    "brier_score",
+    "error_rate",
+    "answered_error_rate",
+    "errors",
+    "errors_caught",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabelTable:
-    """One number per label in each column; what needs the truth, or answers instead of rankings, may be None."""
+    """One number per label in each column; columns that need the truth, or answers instead of rankings, may be None.
+
+    Attributes
+    ----------
+    label_names : tuple of length n_labels
+        The names of the labels, or 0 … n_labels − 1.
+    n_instances : int
+    library : str
+        The library of the data frames that the probabilities came in, and that `to_frame` gives.
+    mean_probability : float array of shape (n_labels,)
+    abstention_rate : float array of shape (n_labels,)
+        How often the label is abstained on.
+    prevalence : float array of shape (n_labels,), or None
+        How often it is relevant.
+    calibration_error : float array of shape (n_labels,), or None
+        As `abstain.calibration.calibration_error`.
+    brier_score : float array of shape (n_labels,), or None
+        Mean of (y − p)².
+    error_rate : float array of shape (n_labels,), or None
+        How often the complete prediction is wrong.
+    answered_error_rate : float array of shape (n_labels,), or None
+        How often the answers are wrong; nan where there is none.
+    errors : int array of shape (n_labels,), or None
+        How many errors the complete prediction makes.
+    errors_caught : int array of shape (n_labels,), or None
+        How many of these errors are on abstained labels.
+    """
 
     label_names: tuple[Hashable, ...]
-    """What the labels are called, or 0 … m − 1."""
     n_instances: int
     library: str
-    """Whose frames the probabilities came in, and `to_frame` gives."""
     mean_probability: Floats
     abstention_rate: Floats
-    """How often the label is left open."""
     prevalence: Floats | None = None
-    """How often it is relevant."""
     calibration_error: Floats | None = None
-    """As `abstain.calibration.calibration_error`."""
     brier_score: Floats | None = None
-    """Mean of (y − p)²."""
     error_rate: Floats | None = None
-    """How often the complete prediction is wrong."""
     answered_error_rate: Floats | None = None
-    """How often the answers are; nan where there is none."""
     errors: NDArray[np.int64] | None = None
-    """How many errors the complete prediction makes."""
     errors_caught: NDArray[np.int64] | None = None
-    """How many of them are on labels left open."""
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
         """The columns that are known, by name."""
-        named = {each.name: getattr(self, each.name) for each in fields(self)[3:]}
-        return {name: values for name, values in named.items() if values is not None}
+        return {name: values for name in COLUMNS if (values := getattr(self, name)) is not None}
 
     def to_frame(self) -> Any:
-        """A data frame with a row per label, its name in the index (polars: in the column "label")."""
+        """Return a data frame with a row per label, its name in the index (polars: in the column "label")."""
         if self.library == "polars":
             import polars as pl
 
@@ -69,24 +95,24 @@ class LabelTable:
 
     def __repr__(self) -> str:
         m = len(self.label_names)
-        columns = [["", "label", *map(str, self.label_names[:SHOWN])]]
+        columns = [["", "label", *map(str, self.label_names[:MAX_SHOWN_LABELS])]]
         for name, values in self.columns.items():
             above, _, title = name.partition("_") if "_" in name else ("", "", name)
-            columns.append([above, title.replace("_", " "), *_written(values[:SHOWN])])
+            columns.append([above, title.replace("_", " "), *_format_numbers(values[:MAX_SHOWN_LABELS])])
         widths = [max(len(text) for text in column) for column in columns]
         padded = [[text.rjust(width) for text in column] for column, width in zip(columns, widths, strict=True)]
         lines = ["  ".join(line) for line in zip(*padded, strict=True)]
-        more = [] if m <= SHOWN else [f"… {m - SHOWN} more"]
+        more = [] if m <= MAX_SHOWN_LABELS else [f"… {m - MAX_SHOWN_LABELS} more"]
         return "\n".join([self._summary(), *lines, *more])
 
     def _summary(self) -> str:
         return f"LabelTable of {plural(len(self.label_names), 'label')}, {plural(self.n_instances, 'instance')}"
 
     def _repr_html_(self) -> str:
-        numbers = [_written(values[:SHOWN]) for values in self.columns.values()]
-        rows = list(zip(map(str, self.label_names[:SHOWN]), *numbers, strict=True))
+        numbers = [_format_numbers(values[:MAX_SHOWN_LABELS]) for values in self.columns.values()]
+        rows = list(zip(map(str, self.label_names[:MAX_SHOWN_LABELS]), *numbers, strict=True))
         m = len(self.label_names)
-        more = f"… {m - SHOWN} more" if m > SHOWN else ""
+        more = f"… {m - MAX_SHOWN_LABELS} more" if m > MAX_SHOWN_LABELS else ""
         return table(self._summary(), ["label", *(name.replace("_", " ") for name in self.columns)], rows, more)
 
 
@@ -97,9 +123,19 @@ def label_table(
 
     Parameters
     ----------
-    probabilities, loss, penalty
-        As for `abstain.decide`. For the rank loss there are no errors of single labels: these columns are None.
-    y_true : n × m table of 0 and 1, optional
+    probabilities : array-like of shape (n_instances, n_labels)
+        P(label is relevant), as for `abstain.decide`.
+    y_true : array-like of shape (n_instances, n_labels), optional
+        The truth, 0 or 1.
+    loss : str or Loss, default="hamming"
+        What wrong answers cost, as for `abstain.decide`. With the rank loss there are no errors of single labels: these
+        columns are None.
+    penalty : number, str or Penalty, default=0.1
+        What abstaining costs, as for `abstain.decide`.
+
+    Returns
+    -------
+    table : LabelTable
 
     Examples
     --------
@@ -117,43 +153,53 @@ def label_table(
     if n == 0:
         raise InvalidProbabilities("probabilities: there are no rows; a table of labels needs at least one instance")
     partial = decide(probabilities, chosen, penalty)
-    known: dict[str, Any] = {}
-    if y_true is not None:
-        truth, axes = read_truth(y_true)
-        require_same_table(axes, truth, partial, "y_true")
-        known = {
-            "prevalence": _per_label(truth) / n,
-            "calibration_error": calibration_error(truth, table.matrix, average=None),
-            "brier_score": brier_score_loss(truth, table.matrix, average=None),
-        }
-        full = decide(probabilities, chosen, penalty="none")
-        if not isinstance(partial, PartialRanking) and not isinstance(full, PartialRanking):
-            known |= _errors(truth, partial, full)
-    names = tuple(table.axes.names(m))
-    mean, open_rate = _per_label(table.matrix) / n, _per_label(partial.abstained) / n
-    return LabelTable(names, n, table.axes.library, mean, open_rate, **known)
+    result = LabelTable(
+        label_names=tuple(table.axes.names(m)),
+        n_instances=n,
+        library=table.axes.library,
+        mean_probability=_per_label(table.matrix) / n,
+        abstention_rate=_per_label(partial.abstained) / n,
+    )
+    if y_true is None:
+        return result
+    truth, axes = read_truth(y_true)
+    require_same_table(axes, truth, partial, "y_true")
+    result = replace(
+        result,
+        prevalence=_per_label(truth) / n,
+        calibration_error=calibration_error(truth, table.matrix, average=None),
+        brier_score=brier_score_loss(truth, table.matrix, average=None),
+    )
+    complete = decide(probabilities, chosen, penalty="none")
+    if isinstance(partial, PartialPrediction) and isinstance(complete, PartialPrediction):
+        return _with_errors(result, truth, partial, complete)
+    return result  # rankings answer no label
 
 
-def _errors(truth: Matrix, partial: PartialPrediction, full: PartialPrediction) -> dict[str, NDArray[Any]]:
-    n_open, wrong = _per_label(partial.abstained), differ(truth, full.labels)
-    n_answered = len(partial) - n_open
+def _with_errors(
+    table: LabelTable, truth: Matrix, partial: PartialPrediction, complete: PartialPrediction
+) -> LabelTable:
+    n_abstained, wrong = _per_label(partial.abstained), differ(truth, complete.labels)
+    n_answered = len(partial) - n_abstained
     # An abstained label differs from the truth, whatever that is: these are not errors.
-    n_wrong = _per_label(differ(truth, partial.labels)) - n_open
+    n_wrong = _per_label(differ(truth, partial.labels)) - n_abstained
     caught = wrong.multiply(partial.abstained) if sparse.issparse(wrong) else wrong & partial.abstained
-    return {
-        "error_rate": _per_label(wrong) / len(partial),
-        "answered_error_rate": np.divide(n_wrong, n_answered, out=np.full(len(n_open), np.nan), where=n_answered > 0),
-        "errors": _per_label(wrong),
-        "errors_caught": _per_label(caught),
-    }
+    undefined = np.full(len(n_abstained), np.nan)
+    return replace(
+        table,
+        error_rate=_per_label(wrong) / len(partial),
+        answered_error_rate=np.divide(n_wrong, n_answered, out=undefined, where=n_answered > 0),
+        errors=_per_label(wrong),
+        errors_caught=_per_label(caught),
+    )
 
 
-def _written(values: NDArray[Any]) -> list[str]:
-    """Counts as they are, other numbers with three digits."""
+def _format_numbers(values: NDArray[Any]) -> list[str]:
+    """Return counts as they are, other numbers with three digits."""
     return [str(value) if values.dtype.kind in "iu" else f"{value:.3f}" for value in values]
 
 
 def _per_label(matrix: Matrix) -> NDArray[Any]:
-    """The sum of each column; counts are whole numbers."""
+    """Return the sum of each column; sums of counts are integers."""
     wide = np.float64 if matrix.dtype.kind == "f" else np.int64
     return np.asarray(matrix.sum(axis=0, dtype=wide)).ravel()

@@ -1,4 +1,9 @@
-"""Multi-label data: the files it is published in, the published sets themselves, and one that needs no download."""
+"""Multi-label data sets: MULAN's and MEKA's files, published data sets that are downloaded once, and a generated one.
+
+All loaders give a `Bunch` with ``data`` and ``target``. The floor imports `_utils` only. Begin reading at `_mulan.py`,
+which reads ARFF files (`_arff.py`, `_columns.py`) with their lists of labels; `_download.py` fetches those in
+`_registry.py`.
+"""
 
 from abstain.datasets._digits import load_digit_pairs
 from abstain.datasets._download import fetch

@@ -28,19 +28,19 @@ from abstain._utils.errors import InvalidDataset
 from abstain.datasets import _tokens
 from abstain.datasets._dates import DEFAULT_DATE
 
-CHUNK_BYTES = 1 << 20
+BATCH_BYTES = 1 << 20
 
 NUMERIC_TYPES: Final = ("numeric", "real", "integer")
 ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 
 def broken(name: str, line: int | None, message: str) -> InvalidDataset:
-    """The error that says where in which file something is wrong."""
+    """Return an error with the name of the file and the line."""
     return InvalidDataset(f"{name}: {message}" if line is None else f"{name}, line {line}: {message}")
 
 
 def decode(text: bytes) -> str:
-    """UTF-8, and Latin-1 where it is not: every sequence of bytes is text."""
+    """Decode UTF-8, or else Latin-1, in which every sequence of bytes is text."""
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError:
@@ -48,12 +48,12 @@ def decode(text: bytes) -> str:
 
 
 def unescape(text: str) -> str:
-    """What stands between two quotation marks, without its backslashes."""
+    """Return the text between two quotation marks, without its backslashes."""
     return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[1]), text) if "\\" in text else text
 
 
 class Source:
-    """A file's bytes, decompressed as its first bytes say; `position` counts those of the file itself."""
+    """The bytes of a file, decompressed if it begins so; `position` counts compressed bytes."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -77,11 +77,11 @@ class Source:
 
     @property
     def position(self) -> int:
-        """How much of the file has been read."""
+        """How many bytes of the file have been read."""
         return self._file.tell()
 
     def read(self, n_bytes: int = -1) -> bytes:
-        """The next bytes; none at the end."""
+        """Return the next bytes; none at the end."""
         try:
             return self._stream.read(n_bytes)
         except EOFError as reason:
@@ -90,8 +90,8 @@ class Source:
             raise broken(self.name, None, f"the compressed file is broken ({reason})") from reason
 
     def blocks(self) -> Iterator[bytes]:
-        """Whole lines, about `CHUNK_BYTES` at a time, without the byte order mark."""
-        block = self.read(max(CHUNK_BYTES, 4)).removeprefix(b"\xef\xbb\xbf")  # a fourth byte, lest nothing be left
+        """Iterate over complete lines, about `BATCH_BYTES` at a time, without the byte order mark."""
+        block = self.read(max(BATCH_BYTES, 4)).removeprefix(b"\xef\xbb\xbf")  # four bytes, so that the mark is not all
         unfinished: list[bytes] = []  # pieces of a line, joined once: it may be long
         while block:
             # a lone carriage return ends a line too, unless a line feed might still follow
@@ -100,7 +100,7 @@ class Source:
                 yield b"".join([*unfinished, block[:cut]])
                 unfinished = []
             unfinished.append(block[cut:])
-            block = self.read(CHUNK_BYTES)
+            block = self.read(BATCH_BYTES)
         if rest := b"".join(unfinished):
             yield rest + b"\n"
 
@@ -127,7 +127,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Header:
-    """What stands before the rows."""
+    """The part of a file before the rows."""
 
     relation: str
     attributes: tuple[Attribute, ...]
@@ -135,14 +135,14 @@ class Header:
 
 
 def number(text: str) -> float:
-    """The number a text is; Python's own grammar, but without its underscores and its digits of other scripts."""
+    """Return the number that a text is, in Python's grammar, but without underscores and digits of other scripts."""
     if "_" in text or not text.isascii():
         raise ValueError(text)
     return float(text)
 
 
 class _Statement:
-    """A header line, taken apart from left to right."""
+    """A header line, parsed from left to right."""
 
     TOKEN = re.compile(
         r"""[\x00-\x20,]*(?:
@@ -159,7 +159,7 @@ class _Statement:
         self.name, self.line, self.text, self.at = name, line, text, 0
 
     def next(self, pattern: re.Pattern[str] = TOKEN) -> tuple[str, str]:
-        """The kind and the text of the next token; at the end of the line, kind "end"."""
+        """Return the kind and the text of the next token; at the end of the line, kind "end"."""
         match = pattern.match(self.text, self.at) or self.TOKEN.match(self.text, self.at)
         assert match is not None  # TOKEN matches whatever there is
         self.at = match.end()
@@ -169,11 +169,12 @@ class _Statement:
         return kind, unescape(match[kind][1:-1]) if kind == "quoted" else match[kind]
 
     def relation(self) -> str:
-        """A quoted name, or everything up to a comment: names with options are not always quoted."""
+        """Return a quoted name, or everything up to a comment: names with options are not always quoted."""
         kind, name = self.next(re.compile(r"[\x00-\x20]*(?P<word>[^%'\"\x00-\x20][^%]*)"))
         return "" if kind == "end" else name.strip()
 
     def attribute(self) -> Attribute:
+        """Return the attribute that the rest of the line declares."""
         kind, name = self.next(self.NAME)
         if kind not in ("quoted", "word"):
             raise broken(self.name, self.line, "@attribute without a name")
@@ -208,7 +209,7 @@ class _Statement:
 
 
 def read_header(name: str, blocks: Iterator[bytes]) -> tuple[Header, Iterator[bytes]]:
-    """What stands before the rows, and the blocks of lines after it."""
+    """Return the header, and the blocks of lines after it."""
     relation = ""
     attributes: dict[str, Attribute] = {}
     line = 0
@@ -243,7 +244,7 @@ def read_header(name: str, blocks: Iterator[bytes]) -> tuple[Header, Iterator[by
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows as tokens: field k is text[start[k]:stop[k]], row i has the fields first[i] … first[i + 1] − 1."""
+    """Rows as tokens: field k is text[start[k]:stop[k]], row i has the fields first[i] … first[i + 1] − 1."""
 
     text: bytes
     sparse: bool
@@ -259,18 +260,18 @@ class Rows:
         return len(self.lines)
 
     def row(self, field: int) -> int:
-        """The row a field is in."""
+        """Return the row that a field is in."""
         return int(np.searchsorted(self.first, field, side="right")) - 1
 
     def shown(self, field: int) -> str:
-        """How an error message shows a field."""
+        """Return a field as error messages show it."""
         return repr(decode(self.text[self.start[field] : self.stop[field]])[:60])
 
 
 def read_rows(name: str, header: Header, blocks: Iterator[bytes]) -> Iterator[Rows]:
-    """The data section, a chunk of whole rows at a time. What a chunk holds is valid until the next one is asked for.
+    """Iterate over the data section, a batch of complete rows at a time, whose arrays the next batch overwrites.
 
-    Of several errors the first is raised: the rows before a row that cannot be read are handed out first.
+    The first of several errors is raised: the rows before a row that cannot be read are given first.
     """
     line, layout = header.first_data_line, _tokens.UNKNOWN
     size = -1
@@ -278,17 +279,27 @@ def read_rows(name: str, header: Header, blocks: Iterator[bytes]) -> Iterator[Ro
         text = np.frombuffer(block, np.uint8)
         if len(text) > size:
             size = len(text)
-            room = size // 2 + 2
-            fields = [np.empty(room, dtype) for dtype in (np.int32, np.int32, np.float64, np.uint8, np.int32)]
-            first, lines = np.empty(room, np.int64), np.empty(room, np.int64)
+            capacity = size // 2 + 2  # a field and its separator take two bytes
+            start, stop, column = (np.empty(capacity, np.int32) for _ in range(3))
+            value, kind = np.empty(capacity, np.float64), np.empty(capacity, np.uint8)
+            first, lines = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
         n_rows, line, layout, problem, at, detail = _tokens.tokenize(
-            text, line, layout, len(header.attributes), *fields, first, lines
+            text, line, layout, len(header.attributes), start, stop, value, kind, column, first, lines
         )
         if n_rows:
             n_fields = first[n_rows]
-            used: list[Any] = [array[:n_fields] for array in fields]
-            yield Rows(block, layout == _tokens.SPARSE, first[: n_rows + 1], lines[:n_rows], *used)
-        if problem != _tokens.FINE:
+            yield Rows(
+                text=block,
+                sparse=layout == _tokens.SPARSE,
+                first=first[: n_rows + 1],
+                lines=lines[:n_rows],
+                start=start[:n_fields],
+                stop=stop[:n_fields],
+                value=value[:n_fields],
+                kind=kind[:n_fields],
+                column=column[:n_fields],
+            )
+        if problem != _tokens.NO_PROBLEM:
             raise broken(name, line, _explain(problem, block, at, detail, header))
 
 

@@ -1,4 +1,4 @@
-"""What every loader of a data set gives."""
+"""The result of every loader of a data set."""
 
 from sklearn.utils import Bunch
 
@@ -9,7 +9,7 @@ class MultiLabelBunch(Bunch):
     Examples
     --------
     >>> from abstain.datasets import load_digit_pairs
-    >>> load_digit_pairs(500)
+    >>> load_digit_pairs(n_samples=500)
     MultiLabelBunch of 500 instances × 112 features × 10 labels
     (data, target, feature_names, target_names, images, DESCR)
     """

@@ -24,9 +24,10 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def date_reader(pattern: str) -> Callable[[str], float]:
-    """Seconds since 1970-01-01 UTC of a text in one of Java's SimpleDateFormat patterns; UTC unless it says otherwise.
+    """Return a function from texts in a SimpleDateFormat pattern to seconds since 1970-01-01 UTC.
 
-    Raises ValueError for a pattern that is not supported, and the function for a text that does not fit.
+    Times are UTC unless the text has a zone. Raises ValueError for a pattern that is not supported; the function raises
+    ValueError for a text that does not match.
     """
     pieces = re.findall(r"'((?:[^']|'')*)'|(([A-Za-z])\3*)|([^A-Za-z])", pattern)
     numeric = [letter in _DATE_NUMBERS and not (letter == "M" and len(run) > 2) for _, run, letter, _ in pieces]
@@ -35,7 +36,7 @@ def date_reader(pattern: str) -> Callable[[str], float]:
         if not letter:
             expression += re.escape(other or quoted.replace("''", "'") or "'")
         elif numeric[i]:
-            # side by side, numbers are told apart by their width
+            # adjacent numbers are separated by their width
             width = f"{{{len(run)}}}" if numeric[i + 1 : i + 2] == [True] else "+"
             expression += rf"(?P<{_DATE_NUMBERS[letter]}>\d{width})"
         elif letter == "M":

@@ -1,4 +1,4 @@
-"""Data sets from their public homes: fetched once, checked by their sha256, kept in a folder."""
+"""Download published data sets: once, checked by their sha256, and cached in a folder."""
 
 import bz2
 import gzip
@@ -11,7 +11,6 @@ import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -19,18 +18,19 @@ from urllib.error import HTTPError
 import numpy as np
 from sklearn.utils import Bunch
 
-from abstain._utils.errors import DownloadFailed, InvalidDataset
+from abstain._utils.errors import DownloadFailed, InvalidDataset, InvalidParameter
 from abstain._utils.extras import optional
+from abstain._utils.suggestions import did_you_mean
 from abstain.datasets._bunch import MultiLabelBunch
 from abstain.datasets._mulan import load_mulan
 from abstain.datasets._registry import DATASETS, OPENML, Dataset, File
 
 TIMEOUT = 30.0
 """Seconds to wait for a connection, and then for each next piece of a file."""
-RETRIES = 2
-"""How often a home is asked again if the connection breaks, before the next one is."""
-PAUSE = 1.0
-"""Seconds before it is asked again."""
+N_RETRIES = 2
+"""How often a URL is tried again if the connection breaks, before the next one is."""
+RETRY_DELAY = 1.0
+"""Seconds before a URL is tried again."""
 
 _OPENERS: dict[str, Any] = {"": open, ".gz": gzip.open, ".bz2": bz2.open}
 
@@ -38,80 +38,81 @@ _OPENERS: dict[str, Any] = {"": open, ".gz": gzip.open, ".bz2": bz2.open}
 def fetch(
     name: str, *, folder: str | os.PathLike[str] | None = None, as_frame: bool = False, progress: bool | None = None
 ) -> Bunch:
-    """A published data set: from the folder it is kept in, or else from the first of its homes that has it.
+    """Return a published data set, from the cache folder, or else from the first of its URLs that has it.
 
-    Downloading needs pooch. A file that was put into the folder by hand, packed or not, is
-    used like a downloaded one; so is ``<name>/<file>`` in the folder that the environment variable ``ABSTAIN_DATA``
-    names. All are held to the published checksum.
+    Downloading needs pooch. A file that was put into the folder by hand, packed or not, is used like a downloaded one;
+    so is ``<name>/<file>`` in the folder that the environment variable ``ABSTAIN_DATA`` names. All must have the
+    published checksum.
 
     Parameters
     ----------
     name : str
         One of `DATASETS`, whatever its case; "-" and "_" are the same.
     folder : path, optional
-        Where the files are kept. By default the environment variable ``ABSTAIN_CACHE`` names it, or else it is the
-        user's cache folder.
-    as_frame : bool
+        The cache folder. By default the environment variable ``ABSTAIN_CACHE`` names it, or else it is the user's.
+    as_frame : bool, default=False
         Give pandas frames instead of arrays.
     progress : bool, optional
-        Show how far the download and the reading are; by default on a terminal.
+        Whether to show the progress of the download and of the reading; by default on a terminal.
 
     Returns
     -------
-    Bunch
+    bunch : Bunch
         As `load_mulan` gives it.
 
     Raises
     ------
     DownloadFailed
-        If no home could be reached; the message says where to put the file by hand.
+        If no URL could be reached; the message says where to put the file by hand.
     InvalidDataset
         If a file is not the one that was published.
+    InvalidParameter
+        If there is no such data set.
 
     Examples
     --------
-    >>> from abstain.datasets._download import DATASETS, fetch
+    >>> from abstain.datasets import DATASETS, fetch
     >>> DATASETS["yeast"].n_instances, DATASETS["yeast"].n_labels
     (2417, 14)
     >>> fetch("yeats")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    ValueError: there is no data set 'yeats'; did you mean 'yeast'? (there are ...
+    abstain.InvalidParameter: there is no data set 'yeats'; did you mean 'yeast'? (there are ...
     """
-    dataset = _called(name)
-    kept = _kept_in(folder)
+    dataset = _find_dataset(name)
+    cache = _cache_folder(folder)
     try:
-        paths = [_path_of(dataset, file, kept, progress) for file in dataset.files]
+        paths = [_local_path(dataset, file, cache, progress) for file in dataset.files]
     except DownloadFailed as failed:
         if dataset.openml is None:
             raise
-        return _from_openml(dataset, kept, as_frame, failed)
-    bunch = load_mulan(paths[0], paths[1], as_frame=as_frame, progress=progress)
+        return _from_openml(dataset, cache, as_frame, failed)
+    bunch = load_mulan(paths[0], xml=paths[1], as_frame=as_frame, progress=progress)
     _require_shape(bunch, dataset, str(paths[1]))
     return bunch
 
 
 def to_download(name: str, *, folder: str | os.PathLike[str] | None = None) -> tuple[Dataset, list[File]]:
-    """A published data set, and which of its files `fetch` would have to download. Nothing is."""
-    dataset = _called(name)
-    kept = _kept_in(folder)
-    return dataset, [file for file in dataset.files if _here(dataset, file, kept) is None]
+    """Return a published data set, and which of its files `fetch` would have to download; download nothing."""
+    dataset = _find_dataset(name)
+    cache = _cache_folder(folder)
+    return dataset, [file for file in dataset.files if _find_file(dataset, file, cache) is None]
 
 
-def _called(name: str) -> Dataset:
-    known = {_plain(key): dataset for key, dataset in DATASETS.items()}
-    if not isinstance(name, str) or _plain(name) not in known:
-        close = get_close_matches(_plain(name), known, n=1) if isinstance(name, str) else []
-        hint = f"; did you mean {known[close[0]].name!r}?" if close else ""
-        raise ValueError(f"there is no data set {name!r}{hint} (there are {', '.join(DATASETS)})")
-    return known[_plain(name)]
+def _find_dataset(name: str) -> Dataset:
+    known = {normalize_name(key): dataset for key, dataset in DATASETS.items()}
+    if not isinstance(name, str) or normalize_name(name) not in known:
+        hint = did_you_mean(name, DATASETS, normalize=normalize_name) if isinstance(name, str) else ""
+        raise InvalidParameter(f"there is no data set {name!r}{hint} (there are {', '.join(DATASETS)})")
+    return known[normalize_name(name)]
 
 
-def _plain(name: str) -> str:
+def normalize_name(name: str) -> str:
+    """Return the name of a data set or file in lower case, with hyphens."""
     return name.lower().replace("_", "-")
 
 
-def _kept_in(folder: str | os.PathLike[str] | None) -> Path:
+def _cache_folder(folder: str | os.PathLike[str] | None) -> Path:
     chosen = folder or os.environ.get("ABSTAIN_CACHE") or _import_pooch().os_cache("abstain")
     return Path(chosen).expanduser().absolute()
 
@@ -120,28 +121,29 @@ def _import_pooch() -> Any:
     return optional("pooch", "fetching data sets needs pooch")
 
 
-def _path_of(dataset: Dataset, file: File, kept: Path, progress: bool | None) -> Path:
-    """Where the file is; it is downloaded if it is nowhere yet."""
-    path = _here(dataset, file, kept)
+def _local_path(dataset: Dataset, file: File, cache: Path, progress: bool | None) -> Path:
+    """Return the path of the file, which is downloaded if it is not on this machine."""
+    path = _find_file(dataset, file, cache)
     if path is None:
-        return _download(dataset, file, kept / _plain(dataset.name), progress)
+        return _download(dataset, file, cache / normalize_name(dataset.name), progress)
     _require_checksum(path, file)
     return path
 
 
-def _here(dataset: Dataset, file: File, kept: Path) -> Path | None:
-    """Where the file is on this machine, if it is."""
+def _find_file(dataset: Dataset, file: File, cache: Path) -> Path | None:
+    """Return the path of the file on this machine, or None."""
     given = os.environ.get("ABSTAIN_DATA")
-    folders = [kept] if given is None else [kept, Path(given).expanduser()]
-    return next((path for folder in folders for path in _found(folder, dataset, file)), None)
+    folders = [cache] if given is None else [cache, Path(given).expanduser()]
+    return next((path for folder in folders for path in _matching_files(folder, dataset, file)), None)
 
 
-def _found(folder: Path, dataset: Dataset, file: File) -> Iterator[Path]:
-    """The file in a data set's folder, whatever the case of their names; unpacked ones first."""
-    wanted = [_plain(file.name) + suffix for suffix in _OPENERS]
-    inside = [path for path in _entries(folder) if _plain(path.name) == _plain(dataset.name)]
-    files = [path for place in inside for path in _entries(place) if _plain(path.name) in wanted and path.is_file()]
-    yield from sorted(files, key=lambda path: wanted.index(_plain(path.name)))
+def _matching_files(folder: Path, dataset: Dataset, file: File) -> list[Path]:
+    """Return the files of this name in the folder of a data set, whatever their case; unpacked ones first."""
+    wanted = [normalize_name(file.name) + suffix for suffix in _OPENERS]
+    subfolders = [path for path in _entries(folder) if normalize_name(path.name) == normalize_name(dataset.name)]
+    files = [path for subfolder in subfolders for path in _entries(subfolder) if path.is_file()]
+    matching = [path for path in files if normalize_name(path.name) in wanted]
+    return sorted(matching, key=lambda path: wanted.index(normalize_name(path.name)))
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -149,7 +151,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _require_checksum(path: Path, file: File) -> None:
-    """Raise `InvalidDataset` if what the file holds, unpacked, is not what was published."""
+    """Raise `InvalidDataset` if the unpacked file is not the published one."""
     if file.sha256 is None:
         return
     suffix = path.suffix.lower()
@@ -157,7 +159,7 @@ def _require_checksum(path: Path, file: File) -> None:
         with _OPENERS[suffix if suffix in _OPENERS else ""](path, "rb") as source:
             found = hashlib.file_digest(source, "sha256").hexdigest()
     except (EOFError, OSError, zlib.error) as reason:
-        if getattr(reason, "errno", None) is not None:  # the disk's fault, not the file's
+        if getattr(reason, "errno", None) is not None:  # an error of the disk, not of the file
             raise
         raise InvalidDataset(f"{path}: cannot be unpacked ({reason}); delete it to have it fetched anew") from reason
     if found != file.sha256:
@@ -168,24 +170,24 @@ def _require_checksum(path: Path, file: File) -> None:
 
 
 def _download(dataset: Dataset, file: File, folder: Path, progress: bool | None) -> Path:
-    """The file from the first home that has it. It appears in the folder once it is whole and checked."""
+    """Download the file from the first URL that has it; it appears in the folder once it is complete and checked."""
     pooch = _import_pooch()
     shown = sys.stderr.isatty() if progress is None else progress
     reasons = []
-    for url in file.homes:
-        for attempt in range(1 + RETRIES):
+    for url in file.urls:
+        for attempt in range(1 + N_RETRIES):
             if attempt:
-                time.sleep(PAUSE)
+                time.sleep(RETRY_DELAY)
             downloader = pooch.HTTPDownloader(progressbar=shown, timeout=TIMEOUT)
             try:
                 with _quiet(pooch.get_logger()):
                     return Path(pooch.retrieve(url, file.sha256, file.name, folder, downloader=downloader))
             except (OSError, ValueError) as reason:
-                explained, may_pass = _explain(reason, file)
-                if explained is None:
+                explanation, is_temporary = _explain(reason, file)
+                if explanation is None:
                     raise
-                if not may_pass or attempt == RETRIES:
-                    reasons.append(f"{url}: {explained}")
+                if not is_temporary or attempt == N_RETRIES:
+                    reasons.append(f"{url}: {explanation}")
                     break
     raise DownloadFailed(
         f"{dataset.name}: {file.name} could not be fetched:\n  "
@@ -196,7 +198,7 @@ def _download(dataset: Dataset, file: File, folder: Path, progress: bool | None)
 
 @contextmanager
 def _quiet(logger: logging.Logger) -> Iterator[None]:
-    """No line for each attempt: there is a progress bar, and an error says what was tried."""
+    """Log nothing for each attempt: there is a progress bar, and an error says what was tried."""
     before = logger.level
     logger.setLevel(logging.WARNING)
     try:
@@ -206,13 +208,13 @@ def _quiet(logger: logging.Logger) -> Iterator[None]:
 
 
 def _explain(reason: Exception, file: File) -> tuple[str | None, bool]:
-    """What to say of a failed download, and whether it may pass; None if it is not the home's fault."""
+    """Return why a download failed, None if not because of the server, and whether it is worth trying again."""
     import requests
 
     if isinstance(reason, requests.HTTPError) and reason.response is not None:
-        answer = reason.response
-        too_busy = answer.status_code == 429 or answer.status_code >= 500
-        return f"answered {answer.status_code} {answer.reason}", too_busy
+        response = reason.response
+        too_busy = response.status_code == 429 or response.status_code >= 500
+        return f"answered {response.status_code} {response.reason}", too_busy
     if isinstance(reason, requests.RequestException):
         if "timed out" in str(reason):
             return f"no answer within {TIMEOUT:g} s", True
@@ -225,16 +227,20 @@ def _explain(reason: Exception, file: File) -> tuple[str | None, bool]:
     return None, False
 
 
-def _from_openml(dataset: Dataset, kept: Path, as_frame: bool, failed: DownloadFailed) -> Bunch:
-    """The same data set as OpenML has it, in the form that `load_mulan` gives."""
+def _from_openml(dataset: Dataset, cache: Path, as_frame: bool, failed: DownloadFailed) -> Bunch:
+    """Return the data set from OpenML, in the form that `load_mulan` gives."""
     from sklearn.datasets import fetch_openml
 
     try:
-        with warnings.catch_warnings():  # of each further attempt, which the error will tell
-            warnings.filterwarnings("ignore", "A network error occurred")
-            home = str(kept / "openml")
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "A network error occurred")  # the error says so if all attempts fail
             found = fetch_openml(
-                data_id=dataset.openml, data_home=home, as_frame=as_frame, parser="liac-arff", n_retries=1, delay=PAUSE
+                data_id=dataset.openml,
+                data_home=str(cache / "openml"),
+                as_frame=as_frame,
+                parser="liac-arff",
+                n_retries=1,
+                delay=RETRY_DELAY,
             )
     except (OSError, ValueError) as reason:
         if isinstance(reason, HTTPError):
@@ -259,7 +265,7 @@ def _from_openml(dataset: Dataset, kept: Path, as_frame: bool, failed: DownloadF
 
 
 def _require_shape(bunch: Bunch, dataset: Dataset, where: str) -> None:
-    """Not every list of labels has a known checksum; but with a wrong one the shape would be another."""
+    """Raise `InvalidDataset` if the shape is wrong: a wrong list of labels need not be found by a checksum."""
     expected = dataset.n_instances, dataset.n_labels
     if bunch.target.shape != expected:
         raise InvalidDataset(

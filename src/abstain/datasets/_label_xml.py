@@ -7,62 +7,70 @@ from xml.parsers import expat
 
 from abstain.datasets._arff import Source, broken
 
-ENDINGS = (".xml", ".xml.gz", ".xml.bz2")
-PART = re.compile(r"[-_.](train|training|test|testing|valid|validation|dev)$", re.IGNORECASE)
+XML_ENDINGS = (".xml", ".xml.gz", ".xml.bz2")
+SPLIT_SUFFIX = re.compile(r"[-_.](train|training|test|testing|valid|validation|dev)$", re.IGNORECASE)
 
 
 def candidates(arff: Path) -> list[Path]:
-    """Where the labels of an ARFF file are listed by convention; the parts of a split share one list."""
+    """Return where the labels of an ARFF file are listed by convention; the parts of a split share one list."""
     stem = re.sub(r"(\.arff)?(\.gz|\.bz2)?$", "", arff.name, flags=re.IGNORECASE)
-    return [arff.with_name(name + ending) for name in dict.fromkeys((stem, PART.sub("", stem))) for ending in ENDINGS]
+    return [
+        arff.with_name(name + ending)
+        for name in dict.fromkeys((stem, SPLIT_SUFFIX.sub("", stem)))
+        for ending in XML_ENDINGS
+    ]
 
 
 def read_label_names(path: str | os.PathLike[str]) -> list[str]:
-    """The names of all labels in a file, whatever their hierarchy, in its order."""
+    """Return the names of all labels in a file, whatever their hierarchy, in its order."""
     with Source(path) as source:
         name, text = source.name, source.read()
     try:
-        found = _parse(name, text, None)
+        labels = _LabelParser(name).parse(text)
     except LookupError as reason:
         raise broken(name, 1, str(reason)) from reason
     except expat.ExpatError as reason:
         try:
-            found = _parse(name, text, "iso-8859-1")  # some files say that they are UTF-8 and are not
+            labels = _LabelParser(name, "iso-8859-1").parse(text)  # some files claim to be UTF-8 and are not
         except expat.ExpatError:
             message = f"not well-formed XML ({expat.ErrorString(reason.code)})"
             raise broken(name, reason.lineno, message) from reason
-    return _checked(name, found)
+    return _require_distinct(name, labels)
 
 
-def _parse(name: str, text: bytes, encoding: str | None) -> list[tuple[str, int]]:
-    """Each label's name and line. Entities are refused, so nothing can expand or be fetched."""
-    parser = expat.ParserCreate(encoding)
-    found: list[tuple[str, int]] = []
-    depth = 0
+class _LabelParser:
+    """Collect the name and the line of each label. Entities are refused, so nothing can expand or be fetched."""
 
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
+    def __init__(self, name: str, encoding: str | None = None) -> None:
+        self._name = name
+        self._labels: list[tuple[str, int]] = []
+        self._is_inside = False
+        self._parser = expat.ParserCreate(encoding)
+        self._parser.StartElementHandler = self._start
+        self._parser.EntityDeclHandler = self._parser.SkippedEntityHandler = self._refuse
+
+    def parse(self, text: bytes) -> list[tuple[str, int]]:
+        self._parser.Parse(text.lstrip(), True)
+        return self._labels
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        line = self._parser.CurrentLineNumber
         tag = tag.rpartition(":")[2].lower()
-        if depth == 0 and tag != "labels":
-            raise broken(name, parser.CurrentLineNumber, f"expected <labels>, found <{tag}>")
-        depth += 1
+        if not self._is_inside and tag != "labels":
+            raise broken(self._name, line, f"expected <labels>, found <{tag}>")
+        self._is_inside = True
         if tag == "label":
             if "name" not in attributes:
-                raise broken(name, parser.CurrentLineNumber, "a <label> without a name")
-            found.append((attributes["name"], parser.CurrentLineNumber))
+                raise broken(self._name, line, "a <label> without a name")
+            self._labels.append((attributes["name"], line))
 
-    def refuse(*_: object) -> None:
-        raise broken(name, parser.CurrentLineNumber, "entities are refused; a list of labels needs none")
-
-    parser.StartElementHandler = start
-    parser.EntityDeclHandler = parser.SkippedEntityHandler = refuse
-    parser.Parse(text.lstrip(), True)
-    return found
+    def _refuse(self, *_: object) -> None:
+        raise broken(self._name, self._parser.CurrentLineNumber, "entities are refused; a list of labels needs none")
 
 
-def _checked(name: str, found: list[tuple[str, int]]) -> list[str]:
+def _require_distinct(name: str, labels: list[tuple[str, int]]) -> list[str]:
     lines: dict[str, int] = {}
-    for label, line in found:
+    for label, line in labels:
         if label in lines:
             raise broken(name, line, f"label {label!r} is already on line {lines[label]}")
         lines[label] = line

@@ -1,31 +1,31 @@
-"""Where the multi-label data sets live, and how to recognise them.
+"""The published multi-label data sets: their sizes, and the URLs and checksums of their files.
 
 The MULAN project keeps its files in its public repository; a second repository keeps copies of them (large files by
-their sha256), pinned here to the commit that brought them. A checksum belongs to the unpacked file: whichever home it
-comes from, and packed or not, it is the same file.
+their sha256), pinned here to the commit that added them. A checksum is that of the unpacked file, so that it is the
+same for every URL, packed or not.
 """
 
 from dataclasses import dataclass
 from types import MappingProxyType
 
 MULAN = "https://raw.githubusercontent.com/tsoumakas/mulan/master/data/multi-label"
-COPIES = "https://github.com/mrapp-ke/Boomer-Datasets/raw"
+MIRROR = "https://github.com/mrapp-ke/Boomer-Datasets/raw"
 OPENML = "https://www.openml.org/d"
 
 
 @dataclass(frozen=True)
 class File:
-    """A file of a data set: its name, what it must hash to and its size in bytes, if known, and its addresses."""
+    """A file of a data set: its name, its sha256 and its size in bytes, if they are known, and its URLs."""
 
     name: str
     sha256: str | None
     size: int | None
-    homes: tuple[str, ...]
+    urls: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A multi-label data set: its size, its ARFF and XML file, and its number at OpenML if it is there too."""
+    """A published multi-label data set: its size, its ARFF and XML file, and its id at OpenML if it is there too."""
 
     name: str
     n_instances: int
@@ -36,14 +36,14 @@ class Dataset:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Instances, features, labels."""
+        """The numbers of instances, features and labels."""
         return self.n_instances, self.n_features, self.n_labels
 
     @property
-    def homes(self) -> tuple[str, ...]:
-        """All addresses, in the order in which they are tried."""
-        addresses = tuple(home for file in self.files for home in file.homes)
-        return addresses if self.openml is None else (*addresses, f"{OPENML}/{self.openml}")
+    def urls(self) -> tuple[str, ...]:
+        """The URLs of all files, in the order in which they are tried."""
+        urls = tuple(url for file in self.files for url in file.urls)
+        return urls if self.openml is None else (*urls, f"{OPENML}/{self.openml}")
 
 
 def _dataset(
@@ -58,12 +58,12 @@ def _dataset(
     stem: str | None = None,
     openml: int | None = None,
 ) -> Dataset:
-    """A data set with copies at a commit; `mulan` names the files, by folder, that MULAN's repository has."""
+    """Return a data set with copies at a commit of the mirror; `mulan` are its paths in MULAN's repository."""
     stem = stem or name.lower()
     files = []
     for suffix, (sha256, size), at in ((".arff", arff, commit), (".xml", xml, xml_commit)):
         originals = tuple(f"{MULAN}/{path}" for path in mulan if path.endswith(suffix))
-        files.append(File(stem + suffix, sha256, size, (*originals, f"{COPIES}/{at}/{stem}{suffix}")))
+        files.append(File(stem + suffix, sha256, size, (*originals, f"{MIRROR}/{at}/{stem}{suffix}")))
     return Dataset(name, *shape, tuple(files), openml)
 
 

@@ -1,19 +1,19 @@
-"""The rows of an ARFF file as fields: where each stands in the text, which column it belongs to, and its number.
+"""The tokenizer of ARFF rows: where each field is in the text, which column it belongs to, and its number.
 
-The text is a whole number of lines and ends with a line end. So every loop that runs to the end of a word, of a quote
-or of a line stops there, and none looks for the end of the text.
+The text consists of complete lines and ends with a line end. So every loop that runs to the end of a word, of a quote
+or of a line stops there, and none checks for the end of the text.
 """
 
 import numpy as np
 
 from abstain._utils.compilation import kernel
 
-# What a field is. A NUMBER has its exactly rounded value; TEXT may still be a number that is harder to round.
+# Kinds of fields. A NUMBER has its exactly rounded value; TEXT may still be a number that is harder to round.
 NUMBER, MISSING, TEXT, QUOTED = range(4)
 
-# What is wrong with a row.
+# Problems of a row.
 (
-    FINE,
+    NO_PROBLEM,
     OTHER_KIND,
     EMPTY_VALUE,
     UNTERMINATED_QUOTE,
@@ -48,7 +48,7 @@ POWERS = 10.0 ** np.arange(LARGEST_EXACT_EXPONENT + 1)
 
 @kernel
 def read_number(text, start, stop):
-    """The number in text[start:stop], and whether it is one that this gives exactly.
+    """Return the number in text[start:stop], and whether it is one that can be converted exactly here.
 
     Clinger's fast path: integers up to 2^53 and powers of ten up to 10^22 are doubles, so that their product or
     quotient is rounded once, which is exactly rounded.
@@ -104,9 +104,9 @@ def read_number(text, start, stop):
 
 @kernel
 def read_field(text, at):
-    """The field that begins here: where it ends, what is wrong with it, its kind and its number.
+    """Read the field that begins here; return where it ends, its problem, its kind and its number.
 
-    It takes and gives no other arrays: each of them would cost more than the reading does.
+    No output arrays are passed: each of them would cost more than the reading does.
     """
     mark = text[at]
     end = at
@@ -118,25 +118,25 @@ def read_field(text, at):
             # an escaped mark does not end the quote, but a line always does
             end += 2 if text[end] == BACKSLASH and CLASSES[text[end + 1]] != LINE_END else 1
         end += 1
-        return end, TEXT_AFTER_QUOTE if CLASSES[text[end]] == WORD else FINE, QUOTED, 0.0
+        return end, TEXT_AFTER_QUOTE if CLASSES[text[end]] == WORD else NO_PROBLEM, QUOTED, 0.0
     while CLASSES[text[end]] == WORD:
         end += 1
     if mark == QUESTION_MARK and end == at + 1:
-        return end, FINE, MISSING, np.nan
+        return end, NO_PROBLEM, MISSING, np.nan
     number, exact = read_number(text, at, end)
-    return end, FINE, NUMBER if exact else TEXT, number
+    return end, NO_PROBLEM, NUMBER if exact else TEXT, number
 
 
 @kernel
 def read_dense_row(text, at, n_columns, slot, start, stop, value, kind, column):
-    """`1, 0.5, red`; returns where the row ends, what is wrong, and how many values there are."""
+    """Read a row such as `1, 0.5, red`; return where it ends, its problem, and its number of values."""
     found = 0
     after_comma = True
     while True:
         group = CLASSES[text[at]]
         if group == WORD:
             end, problem, kind[slot], value[slot] = read_field(text, at)
-            if problem != FINE:
+            if problem != NO_PROBLEM:
                 return end, problem, found
             quotes = kind[slot] == QUOTED
             start[slot], stop[slot], column[slot] = at + quotes, end - quotes, found
@@ -154,12 +154,12 @@ def read_dense_row(text, at, n_columns, slot, start, stop, value, kind, column):
         elif group in (OPEN, CLOSE):
             return at, WEIGHT if group == OPEN and found == n_columns else STRAY_BRACE, found
         else:
-            return at, FINE if found == n_columns else WRONG_COUNT, found
+            return at, NO_PROBLEM if found == n_columns else WRONG_COUNT, found
 
 
 @kernel
 def read_index(text, at, n_columns, last):
-    """A column's number; returns where it ends, what is wrong, and the number."""
+    """Read the index of a column; return where it ends, its problem, and the index."""
     index = 0
     end = at
     while ZERO <= text[end] <= NINE:
@@ -176,12 +176,12 @@ def read_index(text, at, n_columns, last):
     group = CLASSES[text[end]]
     if group in (LINE_END, COMMENT):
         return end, UNCLOSED_ROW, index
-    return end, FINE if group == WORD else NO_VALUE, index
+    return end, NO_PROBLEM if group == WORD else NO_VALUE, index
 
 
 @kernel
 def read_sparse_row(text, at, n_columns, slot, start, stop, value, kind, column):
-    """`{3 1, 7 0.5}`; returns where the row ends, what is wrong, and how many values there are.
+    """Read a row such as `{3 1, 7 0.5}`; return where it ends, its problem, and its number of values.
 
     Commas between entries count as blanks, as they do in WEKA: published files have rows like `{,3 1}`. Since every
     value has its index, no value can be missing between two commas.
@@ -193,10 +193,10 @@ def read_sparse_row(text, at, n_columns, slot, start, stop, value, kind, column)
         group = CLASSES[text[at]]
         if group == WORD:
             at, problem, last = read_index(text, at, n_columns, last)
-            if problem != FINE:
+            if problem != NO_PROBLEM:
                 return at, problem, last
             end, problem, kind[slot], value[slot] = read_field(text, at)
-            if problem != FINE:
+            if problem != NO_PROBLEM:
                 return end, problem, last
             quotes = kind[slot] == QUOTED
             start[slot], stop[slot], column[slot] = at + quotes, end - quotes, last
@@ -212,17 +212,17 @@ def read_sparse_row(text, at, n_columns, slot, start, stop, value, kind, column)
         at += 1
     group = CLASSES[text[at]]
     if group in (LINE_END, COMMENT):
-        return at, FINE, found
+        return at, NO_PROBLEM, found
     return at, WEIGHT if group == OPEN else TEXT_AFTER_ROW, found
 
 
 @kernel
 def tokenize(text, line, layout, n_columns, start, stop, value, kind, column, first, lines):
-    """All rows of the text, up to the first that is wrong.
+    """Read all rows of the text, up to the first with a problem.
 
     `line` is the number of the text's first line, `layout` is DENSE, SPARSE or UNKNOWN (the first row decides). Row i
     is on line lines[i] and has the fields first[i] … first[i + 1] − 1. Returns the number of rows and the next line,
-    the layout, and what is wrong, where, and a number that belongs to it (a count or an index).
+    the layout, the problem, its position, and a number that belongs to it (a count or an index).
 
     Invariants: a field takes at least one byte and is followed by another, so arrays of half the text's length suffice.
     """
@@ -245,7 +245,7 @@ def tokenize(text, line, layout, n_columns, start, stop, value, kind, column, fi
                 at, problem, detail = read_sparse_row(text, at, n_columns, fields, start, stop, value, kind, column)
             else:
                 at, problem, detail = read_dense_row(text, at, n_columns, fields, start, stop, value, kind, column)
-            if problem != FINE:
+            if problem != NO_PROBLEM:
                 return rows, line, layout, problem, at, detail
             lines[rows] = line
             rows += 1
@@ -256,27 +256,27 @@ def tokenize(text, line, layout, n_columns, start, stop, value, kind, column, fi
             at += 1
         at += 1
         line += 1
-    return rows, line, layout, FINE, 0, 0
+    return rows, line, layout, NO_PROBLEM, 0, 0
 
 
 @kernel
-def find_unsettled(value, kind, column, takes_numbers, declared_from, declared, unsettled):
-    """Collect the fields that are not yet the number they stand for; returns how many there are.
+def find_unconverted(value, kind, column, takes_numbers, declared_from, declared, unconverted):
+    """Collect the fields that are not yet the number they stand for; return how many there are.
 
-    Settled is what is missing, and a number in a column that takes numbers: any number, or one of those declared for
+    Converted are missing values, and numbers in a column that takes numbers: any number, or one of those declared for
     column j, declared[declared_from[j]:declared_from[j + 1]], if there are any.
     """
     count = 0
     for k in range(value.shape[0]):
         j = column[k]
-        settled = kind[k] == MISSING or (kind[k] == NUMBER and takes_numbers[j])
-        if settled and kind[k] == NUMBER and declared_from[j] < declared_from[j + 1]:
-            settled = False
+        converted = kind[k] == MISSING or (kind[k] == NUMBER and takes_numbers[j])
+        if converted and kind[k] == NUMBER and declared_from[j] < declared_from[j + 1]:
+            converted = False
             for d in range(declared_from[j], declared_from[j + 1]):
                 if declared[d] == value[k]:
-                    settled = True
+                    converted = True
                     break
-        if not settled:
-            unsettled[count] = k
+        if not converted:
+            unconverted[count] = k
             count += 1
     return count

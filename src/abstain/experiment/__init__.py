@@ -1,6 +1,8 @@
-"""The papers' experiments: every data set, learner, loss and penalty, in one command.
+"""The papers' experiments: every data set, learner, loss and penalty, cross-validated in one command.
 
-`Plan` says what to do, `run` does it, and `Results` are the tables it writes.
+`Plan` says what to do, `run` does it, and `Results` are the tables it writes. The floor may import all others but the
+command line; nothing imports it but the command line. Begin reading at `_protocol.py`, what is compared, then at
+`_runner.py`, how it is done.
 """
 
 from abstain.experiment._plan import Plan

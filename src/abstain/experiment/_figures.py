@@ -1,4 +1,4 @@
-"""The papers' figures: the generalised loss and the abstention along the costs, and what others leave open instead."""
+"""The papers' figures: the generalised loss and the abstention by cost, and the baselines of related work."""
 
 import re
 import textwrap
@@ -12,18 +12,20 @@ import pandas as pd
 
 from abstain._utils.atomic import atomic_write
 from abstain._utils.extras import optional
-from abstain.experiment._protocol import SCALES, STEPS, Scale
+from abstain._utils.plotting import LINE_STYLES
+from abstain.experiment import _models
+from abstain.experiment._protocol import N_COSTS, SCALES, Scale
 from abstain.experiment._results import CURVE_KEYS, Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WIDTH, MARGIN = 2.2, 0.75  # inches for each data set, and for the labels at the left
-LINE = 0.17  # inches for a line of the title or of the legend
-LETTERS = 13  # of the title in an inch
-HEADROOM = 1.3  # the generalised loss is shown so far above the worst of MLC, SEP and PAR; ABS leaves the frame
-OPEN = "labels left open, %"
-RC: dict[Any, Any] = {
+COLUMN_WIDTH, LEFT_MARGIN = 2.2, 0.75  # inches for each data set, and for the labels at the left
+TEXT_LINE_HEIGHT = 0.17  # inches for a line of the title or of the legend
+LETTERS_PER_INCH = 13  # of the title
+LOSS_AXIS_FACTOR = 1.3  # the axis of the loss ends so far above the worst of MLC, SEP and PAR; ABS leaves the frame
+ABSTENTION_TITLE = "labels left open, %"
+RC_PARAMS: dict[Any, Any] = {
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
@@ -41,12 +43,16 @@ RC: dict[Any, Any] = {
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
 }
-UNDATED: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "png": {"Software": None}, "svg": {"Date": None}}
-"""What is left out of the files, so that the same results give the same bytes."""
+OMITTED_METADATA: dict[str, dict[str, None]] = {
+    "pdf": {"CreationDate": None},
+    "png": {"Software": None},
+    "svg": {"Date": None},
+}
+"""Left out of the files, so that the same results give the same bytes."""
 
 
 class Line(NamedTuple):
-    """How a line looks: told apart by colour (Okabe and Ito's), by dashes, and by markers."""
+    """The label and the style of a line: lines differ in colour, dashes and markers."""
 
     label: str
     color: str
@@ -54,25 +60,29 @@ class Line(NamedTuple):
     marker: str
 
 
-LOOKS = ("#0072b2", "-", "o"), ("#d55e00", (0, (5, 1.5)), "^"), ("#009e73", (0, (6, 1.5, 1, 1.5)), "x")
-DOTS = "#000000", (0, (1, 1.5)), "s"
-FIXED = {"mlc": Line("MLC: answer everything", *LOOKS[2]), "abs": Line("ABS: leave everything open", *DOTS)}
-PENALISED = {
-    "SEP": Line(r"SEP: $a\,c$ for $a$ open labels", *LOOKS[0]),
-    "PAR": Line(r"PAR: $a\,m\,c\,/\,(m + a)$", *LOOKS[1]),
+def _line(label: str, number: int, marker: str) -> Line:
+    return Line(label, marker=marker, **LINE_STYLES[number])
+
+
+def _dotted_line(label: str) -> Line:
+    return Line(label, "#000000", (0, (1, 1.5)), "s")
+
+
+FIXED_LINES = {"mlc": _line("MLC: answer everything", 2, "x"), "abs": _dotted_line("ABS: leave everything open")}
+PENALTY_LINES = {
+    "SEP": _line(r"SEP: $a\,c$ for $a$ open labels", 0, "o"),
+    "PAR": _line(r"PAR: $a\,m\,c\,/\,(m + a)$", 1, "^"),
 }
-RIVALS = {
-    "risk": Line("optimal partial abstention", *LOOKS[0]),
-    "two_thresholds": Line("two thresholds (Pillai et al. 2013)", *LOOKS[1]),
-    "whole_instances": Line("whole instances (Park & Simoff)", *LOOKS[2]),
-    "at_random": Line("labels at random", *DOTS),
+RELATED_LINES = {
+    "risk": _line("optimal partial abstention", 0, "o"),
+    "two_thresholds": _line("two thresholds (Pillai et al. 2013)", 1, "^"),
+    "whole_instances": _line("whole instances (Park & Simoff)", 2, "x"),
+    "at_random": _dotted_line("labels at random"),
 }
-STRATEGIES = {"br": "binary relevance", "cc": "classifier chain", "ecc": "ensemble of classifier chains"}
-BASES = {"lr": "logistic regression", "svm": "support vector machines", "nystroem-svm": "Nyström-approximated SVMs"}
 
 
 def draw(results: Results, folder: Path, formats: Sequence[str] = ("pdf", "png")) -> list[Path]:
-    """Draw all figures into a folder: one for each loss and learner, and one on related work for each learner."""
+    """Draw all figures into a folder, and return the files: one for each loss and learner, and one on related work."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for name, figure in _figures(results):
@@ -92,53 +102,53 @@ def _figures(results: Results) -> Iterator[tuple[str, "Figure"]]:
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """The same look wherever it is drawn, whatever the user prefers elsewhere."""
+    """Use the style of the figures, whatever the user's own settings are."""
     mpl = optional("matplotlib", "the figures need matplotlib")
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(RC)
+        mpl.rcParams.update(RC_PARAMS)
         yield
 
 
 @_style()
 def _save(figure: "Figure", file: Path, kind: str) -> None:
     with atomic_write(file) as target:
-        figure.savefig(target, format=kind, metadata=UNDATED.get(kind))
+        figure.savefig(target, format=kind, metadata=OMITTED_METADATA.get(kind))
 
 
 @_style()
 def penalty_figure(results: Results, loss: str, learner: str) -> "Figure":
-    """The generalised loss, and below how much is left open, by the cost: means of the folds and their standard errors.
+    """Draw the generalised loss, and below it the abstention, by the cost: means over the folds and standard errors.
 
-    PAR's greatest cost is twice SEP's, so that leaving everything open costs the same: both share one axis.
+    PAR's highest cost is twice SEP's, so that abstaining on everything costs the same: both share one axis.
     """
     table, scale = results.summary().query("loss == @loss and learner == @learner"), SCALES[loss]
     names = table["dataset"].unique()
-    figure, axes = _grid(names, 2, 1.5, f"Generalised {scale.name} loss", learner)
+    figure, axes = _grid(names, 2, 1.5, f"Generalised loss, {scale.loss.title}", learner)
     for (above, below), name in zip(axes.T, names, strict=True):
         part = table[table["dataset"] == name]
-        _draw_costs(above, below, part, scale)
-        _limit(above, HEADROOM * part[["mlc", "generalized_loss"]].to_numpy().max())
-        _limit(below, 1.05 * table["abstention"].max())
-        _mark_costs(below, scale)
-    left, unit = axes[:, 0], "·m" if scale.per_label else ""
-    left[0].set_ylabel(f"generalised\n{_on_lines(scale.title)}")
-    left[1].set_ylabel(OPEN)
+        _draw_dataset(above, below, part, scale)
+        _set_limits(above, LOSS_AXIS_FACTOR * part[["mlc", "generalized_loss"]].to_numpy().max())
+        _set_limits(below, 1.05 * table["abstention"].max())
+        _set_cost_ticks(below, scale)
+    left, unit = axes[:, 0], "·m" if scale.cost_over_m else ""
+    left[0].set_ylabel(f"generalised\n{_on_lines(scale.axis_title)}")
+    left[1].set_ylabel(ABSTENTION_TITLE)
     beside = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "right", "va": "top", "fontsize": 7}
     left[1].annotate(f"SEP c{unit}\nPAR c{unit}", (0, 0), (-3, -7), **beside)
     for below in axes[1]:
-        below.set_xlabel("cost of an open label" + (", times m" if scale.per_label else ""))
+        below.set_xlabel("cost of an open label" + (", times m" if scale.cost_over_m else ""))
     return _with_legend(figure, len(names))
 
 
-def _draw_costs(above: Any, below: Any, table: pd.DataFrame, scale: Scale) -> None:
-    """The lines of one data set, against SEP's cost, or c m where the costs are over m."""
-    for penalty, line in PENALISED.items():
+def _draw_dataset(above: Any, below: Any, table: pd.DataFrame, scale: Scale) -> None:
+    """Draw the lines of one data set against SEP's cost, times m where the costs are divided by m."""
+    for penalty, line in PENALTY_LINES.items():
         part = table[table["penalty"] == penalty].sort_values("cost")
-        costs = part["cost"] * (part["n_labels"] if scale.per_label else 1.0)
-        costs *= scale.greatest["SEP"] / scale.greatest[penalty]
+        costs = part["cost"] * (part["n_labels"] if scale.cost_over_m else 1.0)
+        costs *= scale.highest_cost["SEP"] / scale.highest_cost[penalty]
         if penalty == "SEP":  # the same for both
-            for column, fixed in FIXED.items():
+            for column, fixed in FIXED_LINES.items():
                 _draw_line(above, costs, part[column], part[f"{column}_se"], fixed)
         _draw_line(above, costs, part["generalized_loss"], part["generalized_loss_se"], line)
         _draw_line(below, costs, part["abstention"], part["abstention_se"], line)
@@ -149,47 +159,47 @@ def _draw_line(axes: Any, costs: pd.Series, mean: pd.Series, error: pd.Series, l
     axes.fill_between(costs, mean - error, mean + error, color=line.color, alpha=0.2, linewidth=0)
 
 
-def _mark_costs(axes: Any, scale: Scale) -> None:
-    """Every second cost of SEP, and PAR's below it."""
-    sep, par = (scale.greatest[name] * np.arange(2, STEPS + 1, 2) / STEPS for name in ("SEP", "PAR"))
+def _set_cost_ticks(axes: Any, scale: Scale) -> None:
+    """Label every second cost of SEP, with PAR's below it."""
+    sep, par = (scale.highest_cost[name] * np.arange(2, N_COSTS + 1, 2) / N_COSTS for name in ("SEP", "PAR"))
     axes.set_xticks(sep, [f"{s:g}\n{p:g}" for s, p in zip(sep, par, strict=True)])
 
 
 @_style()
 def related_figure(results: Results, learner: str) -> "Figure":
-    """The loss of the answers by how many labels are left open, optimally and as others do it: means of the folds."""
+    """Draw the loss of the answers by abstention, optimally and of the baselines: means over the folds."""
     table = _curves(results, learner)
     names, losses = table["dataset"].unique(), table["loss"].unique()
     figure, axes = _grid(names, len(losses), 1.3, "Which labels to leave open", learner)
     for row, loss in zip(axes, losses, strict=True):
-        for place, name in zip(row, names, strict=True):
+        for ax, name in zip(row, names, strict=True):
             part = table[(table["loss"] == loss) & (table["dataset"] == name)]
             if part.empty:
-                place.set_axis_off()
-            for k, (column, line) in enumerate(RIVALS.items()):
-                place.plot(100.0 * (1.0 - part["coverage"]), part[column], markevery=(k, 4), **line._asdict())
-        row[0].set_ylabel(_on_lines(SCALES[loss].title))
-    for place in axes[-1]:
-        place.set_xlabel(OPEN)
+                ax.set_axis_off()
+            for k, (column, line) in enumerate(RELATED_LINES.items()):
+                ax.plot(100.0 * (1.0 - part["coverage"]), part[column], markevery=(k, 4), **line._asdict())
+        row[0].set_ylabel(_on_lines(SCALES[loss].axis_title))
+    for ax in axes[-1]:
+        ax.set_xlabel(ABSTENTION_TITLE)
     return _with_legend(figure, len(names))
 
 
 def _curves(results: Results, learner: str) -> pd.DataFrame:
-    """The means of the folds from everything left open, which costs nothing, to everything answered."""
+    """Return the means over the folds, from abstaining on everything, which has no loss, to answering everything."""
     table = results.coverage.query("learner == @learner")
-    means = table.groupby([*CURVE_KEYS, "step"], sort=False)[["coverage", *RIVALS]].mean().reset_index()
-    ends = means.drop_duplicates(CURVE_KEYS).assign(step=-1, coverage=0.0, **dict.fromkeys(RIVALS, 0.0))
+    means = table.groupby([*CURVE_KEYS, "step"], sort=False)[["coverage", *RELATED_LINES]].mean().reset_index()
+    ends = means.drop_duplicates(CURVE_KEYS).assign(step=-1, coverage=0.0, **dict.fromkeys(RELATED_LINES, 0.0))
     return pd.concat([ends, means]).sort_values("step", kind="stable")
 
 
-def _grid(names: Sequence[str], n_rows: int, height: float, what: str, learner: str) -> tuple["Figure", Any]:
-    """A figure with a column for each data set, and its axes."""
+def _grid(names: Sequence[str], n_rows: int, height: float, topic: str, learner: str) -> tuple["Figure", Any]:
+    """Return a figure with a column for each data set, and its axes."""
     from matplotlib.figure import Figure
 
-    width = MARGIN + WIDTH * max(len(names), 1.3)  # a legend needs some, too
-    title = _title(what, _in_words(learner), int(LETTERS * width))
-    n_lines = title.count("\n") + len(RIVALS) // _legend_columns(len(names))
-    figure = Figure(figsize=(width, 0.6 + LINE * n_lines + height * n_rows), layout="constrained")
+    width = LEFT_MARGIN + COLUMN_WIDTH * max(len(names), 1.3)  # a legend needs some, too
+    title = _title(topic, _models.title(learner), int(LETTERS_PER_INCH * width))
+    n_lines = title.count("\n") + len(RELATED_LINES) // _legend_columns(len(names))
+    figure = Figure(figsize=(width, 0.6 + TEXT_LINE_HEIGHT * n_lines + height * n_rows), layout="constrained")
     figure.suptitle(title)
     axes = figure.subplots(n_rows, len(names), sharex=True, squeeze=False)
     for top, name in zip(axes[0], names, strict=True):
@@ -197,10 +207,12 @@ def _grid(names: Sequence[str], n_rows: int, height: float, what: str, learner: 
     return figure, axes
 
 
-def _title(what: str, learner: str, room: int) -> str:
-    """In one line, if there is room for so many letters."""
-    whole = f"{what}: {learner}"
-    return whole if len(whole) <= room else f"{what}\n{textwrap.fill(learner, room, break_on_hyphens=False)}"
+def _title(topic: str, learner: str, max_letters: int) -> str:
+    """Return the title in one line, if it fits, or else with the learner on lines of its own."""
+    title = f"{topic}: {learner}"
+    if len(title) <= max_letters:
+        return title
+    return f"{topic}\n{textwrap.fill(learner, max_letters, break_on_hyphens=False)}"
 
 
 def _with_legend(figure: "Figure", n_datasets: int) -> "Figure":
@@ -213,19 +225,11 @@ def _legend_columns(n_datasets: int) -> int:
     return 4 if n_datasets > 3 else min(n_datasets, 2)
 
 
-def _limit(axes: Any, top: float) -> None:
-    """Begin a little below 0, so that markers at 0 are whole."""
+def _set_limits(axes: Any, top: float) -> None:
+    """Set limits that begin a little below 0, so that markers at 0 are whole."""
     if top > 0:
         axes.set_ylim(-0.04 * top, top)
 
 
 def _on_lines(title: str) -> str:
     return title.replace(", ", ",\n")
-
-
-def _in_words(learner: str) -> str:
-    name, _, calibration = learner.partition("+")
-    strategy, _, base = name.partition("-")
-    words = f"{STRATEGIES[strategy]} with {BASES[base]}" if strategy in STRATEGIES and base in BASES else name
-    words = "extremely randomised trees" if name == "trees" else words
-    return f"{words}, {calibration} calibration" if calibration else words

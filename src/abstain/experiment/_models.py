@@ -2,37 +2,43 @@
 
 from typing import Any
 
-from abstain import learners
+from abstain._core.prediction import PartialPrediction
+from abstain._utils.errors import InvalidParameter
+from abstain._utils.suggestions import did_you_mean
 from abstain.calibration._calibrators import METHODS
-from abstain.learners._binary import FOLDS as PLATT_FOLDS
-from abstain.learners._chains import N_CHAINS
 from abstain.learners._classifier import AbstainingClassifier
+from abstain.learners._recommended import N_TREES, TREES_TITLE, recommended, seconds_to_fit_trees
+from abstain.learners._registry import LEARNERS
 
-FOLDS = 5  # of the calibration
-NAMES = tuple(f"{base}{suffix}" for base in (*learners.NAMES, "trees") for suffix in ("", *(f"+{m}" for m in METHODS)))
+TREES = "trees"
+CALIBRATION_FOLDS = 5
+NAMES = tuple(f"{base}{suffix}" for base in (*LEARNERS, TREES) for suffix in ("", *(f"+{m}" for m in METHODS)))
 """The papers' learners and the trees we recommend, each as it is or with its labels calibrated."""
 
 
 def require_learner(name: str) -> None:
-    """Raise ValueError if there is no such learner."""
+    """Raise `InvalidParameter` if there is no such learner."""
     if name not in NAMES:
         calibrated = " or ".join(f"+{method}" for method in METHODS)
-        shown = f"{', '.join(learners.NAMES)} and trees, each as it is or with {calibrated}"
-        raise learners.unknown("learner", name, NAMES, shown)
+        raise InvalidParameter(
+            f"there is no learner {name!r}{did_you_mean(name, NAMES, normalize=str.lower)} "
+            f"(there are {', '.join(LEARNERS)} and {TREES}, each as it is or with {calibrated})"
+        )
 
 
-def make(name: str, shape: tuple[int, int, int], seed: int) -> AbstainingClassifier:
-    """The learner for so many training instances, features and labels."""
+def make(name: str, shape: tuple[int, int, int], random_state: int) -> AbstainingClassifier[PartialPrediction]:
+    """Return the learner for training data of this shape: (n_instances, n_features, n_labels)."""
     base, _, calibration = name.partition("+")
-    if base == "trees":
-        estimator: Any = learners.recommended(*shape).set_params(random_state=seed)
+    if base == TREES:
+        n, d, m = shape
+        estimator: Any = recommended(n_instances=n, n_features=d, n_labels=m, random_state=random_state)
     else:
-        estimator = learners.make(base, random_state=seed)
-    return AbstainingClassifier(estimator, calibration=calibration or None, cv=FOLDS)
+        estimator = LEARNERS[base].make(random_state=random_state, n_jobs=None)
+    return AbstainingClassifier(estimator, calibration=calibration or None, cv=CALIBRATION_FOLDS)
 
 
-def settings(model: AbstainingClassifier) -> dict[str, str]:
-    """All that determines what the model learns."""
+def settings(model: AbstainingClassifier[PartialPrediction]) -> dict[str, str]:
+    """Return all parameters that determine what the model learns."""
     parameters: dict[str, Any] = model.get_params(deep=True)
     return {
         key: type(value).__name__ if hasattr(value, "get_params") else repr(value)
@@ -40,25 +46,26 @@ def settings(model: AbstainingClassifier) -> dict[str, str]:
     }
 
 
-def n_fits(name: str, n_labels: int) -> int:
-    """How many models of one label, or trees, it takes."""
+def title(name: str) -> str:
+    """Return the learner in words; the name itself, if it is not known."""
     base, _, calibration = name.partition("+")
-    once = learners.N_TREES if base == "trees" else n_labels * (N_CHAINS if base.startswith("ecc") else 1)
-    platt = 1 + PLATT_FOLDS if base.endswith("svm") else 1
-    return once * platt * (1 + FOLDS if calibration else 1)
+    words = TREES_TITLE if base == TREES else LEARNERS[base].title if base in LEARNERS else base
+    return f"{words}, {calibration} calibration" if calibration else words
 
 
-def work(name: str, shape: tuple[int, int, int]) -> float:
-    """About how many seconds it takes, so that a long fit counts for more in the progress than a short one."""
-    n, d, m = shape
-    base = name.partition("+")[0]
-    width = d + (0 if base.startswith("br") else m / 2)
-    if base == "trees":
-        once = 1e-7 * n * d
-    elif base.endswith("-lr"):
-        once = 5e-4 + 4e-10 * n * width**2
-    elif "nystroem" in base:
-        once = 2e-5 * n
-    else:
-        once = 1e-2 + 3e-10 * n**2 * width
-    return n_fits(name, m) * once
+def n_fits(name: str, n_labels: int) -> int:
+    """Return how many models of one label, or trees, are fitted."""
+    base, _, calibration = name.partition("+")
+    return _n_repeats(calibration) * (N_TREES if base == TREES else LEARNERS[base].n_fits(n_labels))
+
+
+def seconds(name: str, shape: tuple[int, int, int]) -> float:
+    """Return roughly how long a fit takes, so that a long one counts for more in the progress than a short one."""
+    base, _, calibration = name.partition("+")
+    once = seconds_to_fit_trees(*shape[:2]) if base == TREES else LEARNERS[base].seconds(*shape)
+    return _n_repeats(calibration) * once
+
+
+def _n_repeats(calibration: str) -> int:
+    """Return how often a learner is fitted: once, and for a calibration once more for each fold."""
+    return 1 + CALIBRATION_FOLDS if calibration else 1

@@ -4,7 +4,6 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,17 +12,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain._utils.errors import InvalidDataset
+from abstain._utils.errors import InvalidDataset, MissingFile
+from abstain._utils.suggestions import did_you_mean
 from abstain.datasets import DATASETS, fetch, load_mulan
-from abstain.datasets._download import to_download
+from abstain.datasets._download import normalize_name, to_download
 from abstain.datasets._registry import File
 
-PACKED = "", ".gz", ".bz2"
+COMPRESSED_ENDINGS = "", ".gz", ".bz2"
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A multi-label data set with a name; `origin` says where it is from."""
+    """A multi-label data set of an experiment.
+
+    Parameters
+    ----------
+    name : str
+        Part of the names of files.
+    features : array or CSR array of shape (n_instances, n_features)
+    labels : uint8 array of shape (n_instances, n_labels)
+    label_names : sequence of str
+    origin : str
+        Where the data are from, for the record.
+    """
 
     name: str
     features: Any
@@ -43,43 +54,67 @@ class Problem:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Instances, features, labels."""
+        """The numbers of instances, features and labels."""
         return (*self.features.shape, self.labels.shape[1])
 
     @cached_property
     def sha256(self) -> str:
-        """A fingerprint of the numbers and the names: where they were read from does not matter."""
-        found = hashlib.sha256(repr((self.shape, list(self.label_names))).encode())
-        parts = [self.features]
+        """A fingerprint of the numbers and the names, wherever they were read from."""
+        digest = hashlib.sha256(repr((self.shape, list(self.label_names))).encode())
+        arrays = [self.features]
         if sparse.issparse(self.features):
             matrix = sparse.csr_array(self.features, copy=True)
             matrix.sum_duplicates()
-            parts = [matrix.indptr, matrix.indices, matrix.data]
-        for part in (*parts, self.labels):
-            found.update(np.ascontiguousarray(part).data)
-        return found.hexdigest()
+            arrays = [matrix.indptr, matrix.indices, matrix.data]
+        for array in (*arrays, self.labels):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True)
 class Unfetched:
-    """A published data set that is not on this machine yet: its size, and the files to be downloaded."""
+    """A published data set that is not on this machine yet: its name, its shape, and the files to be downloaded."""
 
     name: str
     shape: tuple[int, int, int]
     files: tuple[File, ...]
 
 
-def look_up(name: str, folder: Path | None = None) -> Problem | Unfetched:
-    """A data set as `load` gives it, or, if that would download it, what is known of it without."""
+def look_up(name: str, *, folder: Path | None = None) -> Problem | Unfetched:
+    """Return a data set as `load` does, or, if that would download it, what is known of it without.
+
+    Parameters
+    ----------
+    name : str
+        The path of an ARFF file, or the name of a data set.
+    folder : Path, optional
+        Where to look for a named data set.
+
+    Returns
+    -------
+    problem : Problem or Unfetched
+    """
     if folder is None and not _is_path(name):
         dataset, files = to_download(name)
         if files:
-            return Unfetched(_plain(name), dataset.shape, tuple(files))
-    return load(name, folder)
+            return Unfetched(normalize_name(name), dataset.shape, tuple(files))
+    return load(name, folder=folder)
 
 
-def load(name: str, folder: Path | None = None) -> Problem:
-    """A data set by the path of its ARFF file, by its name in a folder, or, without a folder, from its public home."""
+def load(name: str, *, folder: Path | None = None) -> Problem:
+    """Return a data set by the path of its ARFF file, by its name in a folder, or, without a folder, as published.
+
+    Parameters
+    ----------
+    name : str
+        The path of an ARFF file, or the name of a data set.
+    folder : Path, optional
+        Where to look for a named data set; without it, published data sets are downloaded once.
+
+    Returns
+    -------
+    problem : Problem
+    """
     if _is_path(name):
         path = Path(name)
         if path.is_dir():
@@ -88,8 +123,8 @@ def load(name: str, folder: Path | None = None) -> Problem:
         path = _find(name, folder)
     else:
         bunch = fetch(name)
-        return _problem(_plain(name), bunch, f"published as {bunch.relation}")
-    return _problem(_stem(path) if _is_path(name) else _plain(name), load_mulan(path), path.name)
+        return _problem(normalize_name(name), bunch, f"published as {bunch.relation}")
+    return _problem(_stem(path) if _is_path(name) else normalize_name(name), load_mulan(path), path.name)
 
 
 def _is_path(name: str) -> bool:
@@ -97,38 +132,33 @@ def _is_path(name: str) -> bool:
 
 
 def _stem(path: Path) -> str:
-    """The name of an ARFF file without its endings."""
-    for suffix in PACKED:
+    """Return the name of an ARFF file without its endings; any other name as it is."""
+    for suffix in COMPRESSED_ENDINGS:
         if path.name.lower().endswith(f".arff{suffix}"):
             return path.name[: -len(f".arff{suffix}")]
     return path.name
 
 
-def _plain(name: str) -> str:
-    return name.lower().replace("_", "-")
-
-
 def _find(name: str, folder: Path) -> Path:
-    """The ARFF file of a data set, in the folder or in one of its folders, whatever the case of its name."""
+    """Return the ARFF file of a data set, in the folder or in one of its folders, whatever the case of its name."""
     if not folder.is_dir():
-        raise InvalidDataset(f"there is no folder {str(folder)!r}")
-    published = next((known for known in DATASETS.values() if _plain(known.name) == _plain(name)), None)
-    wanted = [_plain(name), *([_plain(_stem(Path(published.files[0].name)))] if published else [])]
+        raise MissingFile(f"there is no folder {str(folder)!r}")
+    published = next((known for known in DATASETS.values() if normalize_name(known.name) == normalize_name(name)), None)
+    wanted = [normalize_name(name), *([normalize_name(_stem(Path(published.files[0].name)))] if published else [])]
     files = [path for pattern in ("*", "*/*") for path in sorted(folder.glob(pattern)) if _stem(path) != path.name]
     for path in files:
-        if _plain(_stem(path)) in wanted:
+        if normalize_name(_stem(path)) in wanted:
             return path
-    there = {_plain(_stem(path)): _stem(path) for path in files}
-    close = get_close_matches(_plain(name), there, n=1)
-    hint = f"; did you mean {there[close[0]]!r}?" if close else ""
-    raise InvalidDataset(
+    present = sorted({_stem(path) for path in files})
+    hint = did_you_mean(name, present, normalize=normalize_name)
+    raise MissingFile(
         f"there is no {wanted[-1]}.arff in {str(folder)!r} or its folders, packed or not{hint} "
-        f"(there are {', '.join(sorted(there.values())) or 'no ARFF files'})"
+        f"(there are {', '.join(present) or 'no ARFF files'})"
     )
 
 
 def _problem(name: str, bunch: Any, origin: str) -> Problem:
-    features = _without_categories(bunch.data, bunch.feature_names, bunch.categories)
+    features = _one_hot(bunch.data, bunch.feature_names, bunch.categories)
     values = features.data if sparse.issparse(features) else features.ravel()
     if np.isinf(values).any():
         at = int(np.argmax(np.isinf(values)))
@@ -139,16 +169,16 @@ def _problem(name: str, bunch: Any, origin: str) -> Problem:
     return Problem(name, features, np.asarray(bunch.target, np.uint8), tuple(bunch.target_names), origin)
 
 
-def _without_categories(features: Any, names: Sequence[str], categories: dict[str, tuple[str, ...]]) -> Any:
-    """Numbers as they are, then a column of 0 and 1 for each value of the nominal features; all 0 if it is missing."""
+def _one_hot(features: Any, names: Sequence[str], categories: dict[str, tuple[str, ...]]) -> Any:
+    """Return the numeric features, then a column of 0 and 1 for each value of the nominal ones; all 0 if missing."""
     if not categories:
         return features
     numeric = [j for j, name in enumerate(names) if name not in categories]
-    shown = []
+    indicators = []
     for j, name in enumerate(names):
         if name in categories:
             codes = features[:, [j]].toarray() if sparse.issparse(features) else features[:, [j]]
-            shown.append((codes == np.arange(len(categories[name]))).astype(np.float64))
-    join = sparse.hstack if sparse.issparse(features) else np.hstack
-    kept = join([features[:, numeric], *shown])
-    return sparse.csr_array(kept) if sparse.issparse(features) else kept
+            indicators.append((codes == np.arange(len(categories[name]))).astype(np.float64))
+    stack = sparse.hstack if sparse.issparse(features) else np.hstack
+    columns = stack([features[:, numeric], *indicators])
+    return sparse.csr_array(columns) if sparse.issparse(features) else columns

@@ -1,4 +1,4 @@
-"""Learners of one label: they always give P(0) and P(1), also of labels too rare to learn from."""
+"""Learners of one label, which give P(0) and P(1) even of labels that are constant or too rare to learn."""
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
@@ -17,28 +17,28 @@ from abstain._utils.errors import InvalidLabels
 from abstain._utils.threads import one_blas_thread
 from abstain.learners._newton import NewtonLogisticRegression
 
-FOLDS = 5  # of Platt scaling
-SMALL_HESSIAN = 5e8  # multiplications; it takes more to keep several cores busy
-MOST_COLUMNS_OF_A_HESSIAN = 1000  # n d² operations a step; beyond, conjugate gradients are faster
+PLATT_FOLDS = 5
+MAX_SINGLE_THREAD_OPERATIONS = 5e8  # n d² multiplications of a Hessian; it takes more to keep several cores busy
+MAX_NEWTON_FEATURES = 1000  # beyond, conjugate gradients are faster than n d² operations a step
 
 
 class BinaryLearner(ClassifierMixin, BaseEstimator, ABC):
-    """Two columns of probabilities, for the classes 0 and 1, whether or not both were seen in training."""
+    """Classifier with two columns of probabilities, for 0 and 1, whether or not both were seen in training."""
 
     @abstractmethod
-    def _learner(self, X: Any, rarest: int) -> Any:
-        """The classifier for these features, when the rarer class has so many examples; None if they are too few."""
+    def _make_model(self, X: Any, n_rarest: int) -> Any:
+        """Return the classifier for these features; None if the rarer class, of n_rarest examples, is too rare."""
 
     def fit(self, X: Any, y: NDArray[Any], sample_weight: Any = None) -> Self:
-        """Learn one label; one that is constant or too rare gets its frequency."""
+        """Learn one label; the probability of one that is constant or too rare is its frequency."""
         y = column_or_1d(y)
         check_consistent_length(X, y)
         self.classes_ = np.array([0, 1])
         if not np.isin(y, self.classes_).all():
             raise InvalidLabels(f"a label is 0 or 1; this one has the values {np.unique(y).tolist()[:5]}")
         n_relevant = int(np.count_nonzero(y))
-        rarest = min(n_relevant, len(y) - n_relevant)
-        self.model_ = self._learner(X, rarest) if rarest else None
+        n_rarest = min(n_relevant, len(y) - n_relevant)
+        self.model_ = self._make_model(X, n_rarest) if n_rarest else None
         self.frequency_ = n_relevant / len(y)
         if self.model_ is not None:
             with self._threads(X):
@@ -46,18 +46,18 @@ class BinaryLearner(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     def _threads(self, X: Any) -> AbstractContextManager[Any]:
-        """How many threads the solver may use."""
+        """Return a context that limits the threads of the solver."""
         return nullcontext()
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """P(0) and P(1), n × 2."""
+        """Return P(0) and P(1), of shape (n_instances, 2)."""
         check_is_fitted(self)
         if self.model_ is None:
             return np.tile([1.0 - self.frequency_, self.frequency_], (_num_samples(X), 1))
         return np.asarray(self.model_.predict_proba(X), dtype=np.float64)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """The more probable class; 0 if both are equally so."""
+        """Return the more probable class; 0 if both are equally probable."""
         return (self.predict_proba(X)[:, 1] > 0.5).astype(np.int64)
 
 
@@ -71,14 +71,14 @@ class BinaryLogisticRegression(BinaryLearner):
     def __init__(self, C: float = 1.0) -> None:
         self.C = C
 
-    def _learner(self, X: Any, rarest: int) -> NewtonLogisticRegression | LogisticRegression:
-        if not sparse.issparse(X) and np.shape(X)[1] <= MOST_COLUMNS_OF_A_HESSIAN:
+    def _make_model(self, X: Any, n_rarest: int) -> NewtonLogisticRegression | LogisticRegression:
+        if not sparse.issparse(X) and np.shape(X)[1] <= MAX_NEWTON_FEATURES:
             return NewtonLogisticRegression(self.C)
         return LogisticRegression(C=self.C, solver="newton-cg", tol=1e-6, max_iter=1000)
 
     def _threads(self, X: Any) -> AbstractContextManager[Any]:
         n, d = np.shape(X)
-        return one_blas_thread() if n * d * d < SMALL_HESSIAN else nullcontext()
+        return one_blas_thread() if n * d * d < MAX_SINGLE_THREAD_OPERATIONS else nullcontext()
 
 
 class PlattScaledSVM(BinaryLearner):
@@ -91,8 +91,8 @@ class PlattScaledSVM(BinaryLearner):
     def __init__(self, kernel: str = "rbf") -> None:
         self.kernel = kernel
 
-    def _learner(self, X: Any, rarest: int) -> CalibratedClassifierCV | None:
-        if rarest < 2:
+    def _make_model(self, X: Any, n_rarest: int) -> CalibratedClassifierCV | None:
+        if n_rarest < 2:
             return None
-        machine = SVC() if self.kernel == "rbf" else LinearSVC(dual=False)
-        return CalibratedClassifierCV(machine, cv=min(FOLDS, rarest), ensemble=False)
+        svm = SVC() if self.kernel == "rbf" else LinearSVC(dual=False)
+        return CalibratedClassifierCV(svm, cv=min(PLATT_FOLDS, n_rarest), ensemble=False)

@@ -1,4 +1,4 @@
-"""An ensemble of chains in random orders."""
+"""An ensemble of classifier chains in random orders."""
 
 from typing import Any, Self
 
@@ -14,13 +14,14 @@ N_CHAINS = 50
 
 
 class ChainEnsemble(ClassifierMixin, BaseEstimator):
-    """The mean of the probabilities of classifier chains, each with the labels in an order of its own.
+    """The mean of the probabilities of classifier chains, each with the labels in another random order.
 
     Parameters
     ----------
     estimator : classifier
         Learns each label from the features and the labels before it.
     n_chains : int, default=50
+        Number of chains.
     random_state : int, RandomState or None, default=None
         Draws the orders.
     n_jobs : int, default=None
@@ -36,7 +37,7 @@ class ChainEnsemble(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, Y: Any, **params: Any) -> Self:
-        """Fit every chain to all labels."""
+        """Fit every chain to all labels, Y of shape (n_instances, n_labels)."""
         Y = np.asarray(Y)
         random = check_random_state(self.random_state)
         orders = [random.permutation(Y.shape[1]) for _ in range(self.n_chains)]
@@ -54,15 +55,15 @@ class ChainEnsemble(ClassifierMixin, BaseEstimator):
         return tags
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The chains' mean, n × m."""
+        """Return the mean probabilities of the chains, of shape (n_instances, n_labels)."""
         check_is_fitted(self)
-        ask = Parallel(n_jobs=self.n_jobs, return_as="generator")  # one answer after the other: they can be large
-        answers = ask(delayed(chain.predict_proba)(X) for chain in self.chains_)
-        total = np.array(next(answers))
-        for answer in answers:
-            total += answer
+        parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")  # one table after the other: they can be large
+        probabilities = parallel(delayed(chain.predict_proba)(X) for chain in self.chains_)
+        total = np.array(next(probabilities))
+        for table in probabilities:
+            total += table
         return total / len(self.chains_)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """The labels that are more probable than not."""
+        """Return 1 for labels that are more probable than not, else 0."""
         return (self.predict_proba(X) > 0.5).astype(np.int64)

@@ -1,6 +1,6 @@
-"""From any classifier to reliable answers, in the way scikit-learn has taught us."""
+"""`AbstainingClassifier`: any classifier with optimal partial abstention, as a scikit-learn estimator."""
 
-from typing import Any, Self
+from typing import Any, Generic, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,47 +12,51 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from abstain._core.decision import decide
-from abstain._core.losses import LossLike, as_loss
+from abstain._core.losses import LabelLossLike, LossLike, RankingLossLike, as_loss
 from abstain._core.penalties import PenaltyLike, as_penalty
-from abstain._core.prediction import PartialRanking, Prediction
+from abstain._core.prediction import PartialPrediction, PartialRanking, Prediction, PredictionT
 from abstain._core.tables import Matrix, Table, dense
 from abstain._core.targets import index_of, read_target, require_same_order
+from abstain._utils.errors import InvalidParameter
 from abstain.calibration._calibrators import METHODS, fit_calibrators
-from abstain.learners import recommended
 from abstain.learners._fitting import cross_fit, fit_labels, folds_for, require_classifier
+from abstain.learners._recommended import recommended
 from abstain.learners._scorer import AbstentionScorer
 
 
-class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, Generic[PredictionT]):
     """argmin E[ℓ(y_D, ŷ_D)] + f(|A|) with the probabilities of any classifier.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        Anything with ``predict_proba``, in whichever shape; with a calibration, ``decision_function`` will do. One that
-        knows only single targets learns label by label. A model that is already fitted goes in a
+        Anything with ``predict_proba``, in any of scikit-learn's shapes; with a calibration, ``decision_function`` will
+        do. One that knows only single targets learns label by label. A model that is already fitted goes in a
         `sklearn.frozen.FrozenEstimator`: its labels must be in y's order, and it is calibrated on data it has not seen.
-        None is the learner we recommend: extremely randomised trees whose votes are calibrated, by a sigmoid unless
-        `calibration` says otherwise.
-    loss, penalty
-        As for `abstain.decide`: what wrong answers cost, and what abstaining costs. Both are used when deciding only,
-        so that changing them (``set_params``, or `decide`'s arguments) never fits anything again.
+        If it is not given, it is the learner we recommend: extremely randomised trees whose votes are calibrated, by a
+        sigmoid unless `calibration` is given.
+    loss : str or Loss, default="hamming"
+        What wrong answers cost, as for `abstain.decide`. Loss and penalty are used when deciding only, so that changing
+        them (``set_params``, or `decide`'s arguments) never fits anything again.
+    penalty : number, str or Penalty, default=0.1
+        What abstaining costs, as for `abstain.decide`.
     calibration : {"sigmoid", "isotonic"}, default=None
         Calibrate each label on cross-fitted scores. The estimator itself is fitted to all data.
     cv : int or splitter, default=5
-        The folds of cross-fitting. A number means shuffled folds.
+        The folds of cross-fitting; a number means shuffled folds.
     n_jobs : int, default=None
         Folds fitted at once.
 
     Attributes
     ----------
-    classes_ : array of shape (m,)
-        The names of the labels, or 0 … m − 1. Of a single target: its classes, which are then the labels.
+    classes_ : array of shape (n_labels,)
+        The names of the labels, or 0 … n_labels − 1; for a single target its classes, which are then the labels.
     label_names_ : tuple or None
-        What the labels are called, if that is known.
+        The names of the labels, if they are known.
     estimator_ : classifier
         The fitted clone. It has not seen the labels that were constant in training: these have probability 0 or 1.
-    n_features_in_, feature_names_in_
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,)
         As everywhere in scikit-learn.
 
     Examples
@@ -73,6 +77,42 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
            [1, 0, 1, 0],
            [1, 1, 0, 1]])
     """
+
+    @overload
+    def __init__(
+        self: "AbstainingClassifier[PartialPrediction]",
+        estimator: Any = None,
+        *,
+        loss: LabelLossLike = "hamming",
+        penalty: PenaltyLike = 0.1,
+        calibration: str | None = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "AbstainingClassifier[PartialRanking]",
+        estimator: Any = None,
+        *,
+        loss: RankingLossLike,
+        penalty: PenaltyLike = 0.1,
+        calibration: str | None = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: "AbstainingClassifier[Any]",
+        estimator: Any = None,
+        *,
+        loss: LossLike,
+        penalty: PenaltyLike = 0.1,
+        calibration: str | None = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+    ) -> None: ...
 
     def __init__(
         self,
@@ -96,21 +136,27 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, n_features)
+        X : array-like or sparse matrix of shape (n_instances, n_features)
             What the estimator accepts.
-        y : n × m table of 0 and 1 (array, frame or sparse matrix), or a vector of classes
-            The names of a frame's columns become the names of the labels. A sparse matrix stays sparse for estimators
-            that take it: `sklearn.multiclass.OneVsRestClassifier`, and such as are not scikit-learn's.
+        y : array-like, frame or sparse matrix of shape (n_instances, n_labels), or array-like of shape (n_instances,)
+            Labels of 0 and 1, or a vector of classes. The names of a frame's columns become the names of the labels. A
+            sparse matrix stays sparse for estimators that take it: `sklearn.multiclass.OneVsRestClassifier`, and
+            estimators that are not scikit-learn's.
         **params
             For the estimator's ``fit``, for example ``sample_weight`` (which the calibration then uses too), and with
             scikit-learn's metadata routing also for the splitter.
+
+        Returns
+        -------
+        self : AbstainingClassifier
         """
         if self.calibration not in (None, *METHODS):
-            raise ValueError(f"calibration is {self.calibration!r}; expected None, {' or '.join(map(repr, METHODS))}")
-        as_loss(self.loss), as_penalty(self.penalty)  # what is wrong with them is said before the work, not after
+            accepted = " or ".join(map(repr, METHODS))
+            raise InvalidParameter(f"calibration is {self.calibration!r}; expected None, {accepted}")
+        as_loss(self.loss), as_penalty(self.penalty)  # mistakes raise errors before the work, not after
         method = self.calibration or (None if self.estimator is not None else "sigmoid")
         require_classifier(self._estimator(), calibrated=method is not None)
-        self._look_at(X, reset=True)
+        self._check_features(X, reset=True)
         target = read_target(y)
         check_consistent_length(X, target.labels)
         require_same_order(X, y)
@@ -122,12 +168,12 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 X,
                 target,
                 folds_for(self.cv, target),
-                n_jobs=None if self.estimator is None else self.n_jobs,  # the trees take the cores themselves
+                n_jobs=None if self.estimator is None else self.n_jobs,  # the trees use all cores themselves
                 params=routed.estimator.fit,
                 split_params=routed.splitter.split,
             )
-            weights = _weights(routed.estimator.fit)
-            calibrators = fit_calibrators(scores, dense(target.labels, "y"), method, weights)
+            weights = _sample_weight(routed.estimator.fit)
+            calibrators = fit_calibrators(scores, dense(target.labels, "y"), method=method, sample_weight=weights)
         model = fit_labels(estimator, X, target, routed.estimator.fit)
         self._model, self._calibrators = model, calibrators
         self._label_type, self._is_single = target.dtype, target.vector is not None
@@ -136,38 +182,73 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Matrix:
-        """P(label is relevant | x): one array of shape (n, m), whichever shape the estimator uses.
+        """P(label is relevant | x), in one table whatever shape the estimator uses.
 
-        It is CSR if the estimator's is and nothing is calibrated; then decisions and predictions are CSR too.
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_instances, n_features)
+            What the estimator accepts.
+
+        Returns
+        -------
+        probabilities : float array of shape (n_instances, n_labels)
+            CSR if the estimator's is and nothing is calibrated; then decisions and predictions are CSR too.
         """
         check_is_fitted(self, "estimator_")
-        self._look_at(X, reset=False)
+        self._check_features(X, reset=False)
         if self._calibrators is None:
             return self._model.probabilities(X)
         probabilities: NDArray[np.float64] = self._calibrators(self._model.scores(X))
         if self._is_single:  # each class was calibrated against the others, yet exactly one is right
             total = probabilities.sum(axis=1, keepdims=True)
-            even = np.full_like(probabilities, 1.0 / probabilities.shape[1])
-            return np.divide(probabilities, total, out=even, where=total > 0)
+            uniform = np.full_like(probabilities, 1.0 / probabilities.shape[1])
+            return np.divide(probabilities, total, out=uniform, where=total > 0)
         return probabilities
+
+    @overload
+    def decide(self, X: Any, *, loss: None = None, penalty: PenaltyLike | None = None) -> PredictionT: ...
+
+    @overload
+    def decide(self, X: Any, *, loss: LabelLossLike, penalty: PenaltyLike | None = None) -> PartialPrediction: ...
+
+    @overload
+    def decide(self, X: Any, *, loss: RankingLossLike, penalty: PenaltyLike | None = None) -> PartialRanking: ...
+
+    @overload
+    def decide(self, X: Any, *, loss: LossLike, penalty: PenaltyLike | None = None) -> Prediction: ...
 
     def decide(self, X: Any, *, loss: LossLike | None = None, penalty: PenaltyLike | None = None) -> Prediction:
         """Answer the labels that are sure enough, leave the others to a human.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, n_features)
+        X : array-like or sparse matrix of shape (n_instances, n_features)
             What the estimator accepts. The index of a frame is kept.
-        loss, penalty
-            To be used instead of the classifier's own, which None stands for. Complete answers are `predict`'s.
+        loss : str or Loss, optional
+            What wrong answers cost; the classifier's own loss, if it is not given.
+        penalty : number, str or Penalty, optional
+            What abstaining costs; the classifier's own penalty, if it is not given. Complete answers are `predict`'s.
+
+        Returns
+        -------
+        prediction : PartialPrediction, or PartialRanking for the rank loss
         """
         table = Table(self.predict_proba(X), self.label_names_, index_of(X))
         return decide(table, self.loss if loss is None else loss, self.penalty if penalty is None else penalty)
 
     def predict(self, X: Any) -> Matrix:
-        """The optimal complete prediction for the loss: labels of 0 and 1, for the rank loss positions (0 = first).
+        """Return the optimal complete prediction for the loss.
 
-        Of a single target: the most probable class.
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_instances, n_features)
+            What the estimator accepts.
+
+        Returns
+        -------
+        labels : array of shape (n_instances, n_labels)
+            Labels of 0 and 1; for the rank loss positions (0 = first). For a single target the most probable class, of
+            shape (n_instances,).
         """
         probabilities = self.predict_proba(X)
         if self._is_single:
@@ -176,14 +257,26 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return complete.positions if isinstance(complete, PartialRanking) else complete.labels.astype(self._label_type)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The negative generalised loss of `decide`, on average: higher is better."""
+        """Return the negative generalised loss of `decide`, on average: higher is better.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_instances, n_features)
+        y : array-like of shape (n_instances, n_labels) or (n_instances,)
+        sample_weight : array-like of shape (n_instances,), optional
+
+        Returns
+        -------
+        score : float
+        """
         check_is_fitted(self, "estimator_")
         require_same_order(X, y)
         target = read_target(y, self.classes_ if self._is_single else None)
-        return AbstentionScorer(self.loss, self.penalty).score_of(self.decide(X), target, sample_weight)
+        scorer = AbstentionScorer(loss=self.loss, penalty=self.penalty)
+        return scorer.score_prediction(self.decide(X), target, sample_weight)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Who is to be given which of fit's further parameters."""
+        """Return which of fit's further parameters go to the estimator, and which to the splitter."""
         return (
             MetadataRouter(owner=self)
             .add_self_request(self)
@@ -191,10 +284,10 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             .add(splitter=check_cv(self.cv), method_mapping=MethodMapping().add(caller="fit", callee="split"))
         )
 
-    def _look_at(self, X: Any, reset: bool) -> None:
-        """Number and names of the features; what is in them is the estimator's business."""
+    def _check_features(self, X: Any, reset: bool) -> None:
+        """Check the number and the names of the features; the estimator checks their values."""
         if getattr(X, "ndim", 2) == 1 and getattr(X.dtype, "kind", "O") in "fiub":
-            raise ValueError(
+            raise InvalidParameter(
                 "Expected a 2-D table of features, got a vector. Reshape your data: X.reshape(1, -1) for one instance, "
                 "X.reshape(-1, 1) for one feature."
             )
@@ -204,7 +297,8 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.estimator is not None:
             return self.estimator
         n_instances, n_labels = target_shape
-        trees = recommended(n_instances, getattr(self, "n_features_in_", 1), n_labels, self.n_jobs)
+        n_features = getattr(self, "n_features_in_", 1)
+        trees = recommended(n_instances=n_instances, n_features=n_features, n_labels=n_labels, n_jobs=self.n_jobs)
         return trees.set_fit_request(sample_weight=True) if get_config()["enable_metadata_routing"] else trees
 
     def _route(self, params: dict[str, Any]) -> Bunch:
@@ -221,6 +315,6 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _weights(params: dict[str, Any]) -> Any:
-    """The weights among the fit parameters, be they for the estimator itself or for a step inside."""
+def _sample_weight(params: dict[str, Any]) -> Any:
+    """Return the sample weights among the fit parameters, for the estimator itself or for a step inside; or None."""
     return next((value for name, value in params.items() if name.rpartition("__")[2] == "sample_weight"), None)

@@ -1,6 +1,6 @@
-"""Any estimator, fitted to any target: what it cannot learn is set aside, what it says comes in one shape."""
+"""Fit any estimator to any target: constant labels are left out, and the output has one shape."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,58 +24,67 @@ from sklearn.utils.validation import _num_samples
 from abstain._core.predict_proba import is_vector_of_one_label, label_probabilities, label_scores
 from abstain._core.tables import Matrix, dense
 from abstain._core.targets import Target
-from abstain._utils.errors import InvalidLabels
+from abstain._utils.errors import InvalidLabels, InvalidParameter
 
 
 @dataclass(frozen=True)
 class LabelModel:
-    """A fitted estimator, and which labels its columns stand for. The others were constant in training."""
+    """A fitted estimator, and the labels that its columns stand for; the others were constant in training.
+
+    Attributes
+    ----------
+    estimator : fitted classifier
+    columns : int array
+        The labels that the estimator has learnt.
+    frequencies : float array of shape (n_labels,)
+        How often each label was relevant in training: 0 or 1 for those that were constant.
+    """
 
     estimator: Any
     columns: NDArray[np.intp]
     frequencies: NDArray[np.float64]
-    """How often each label was relevant in training: 0 or 1 for those that were constant."""
 
     def probabilities(self, X: Any) -> Matrix:
-        """P(label is relevant), n × m; CSR if the estimator gives that."""
-        return self._spread(X, label_probabilities, self.frequencies)
+        """Return P(label is relevant), of shape (n_instances, n_labels); CSR if the estimator gives that."""
+        return self._for_all_labels(X, label_probabilities, self.frequencies)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """What calibration works on, n × m; nan for labels that were constant in training."""
-        answers: NDArray[np.float64] = self._spread(X, label_scores, np.full(len(self.frequencies), np.nan))
-        return answers
+        """Return the scores to calibrate, of shape (n_instances, n_labels); nan for labels constant in training."""
+        scores: NDArray[np.float64] = self._for_all_labels(X, label_scores, np.full(len(self.frequencies), np.nan))
+        return scores
 
-    def _spread(self, X: Any, ask: Any, elsewhere: NDArray[np.float64]) -> Matrix:
+    def _for_all_labels(self, X: Any, predict: Callable[[Any, Any], Matrix], constants: NDArray[np.float64]) -> Matrix:
+        """Return what the estimator predicts, with a constant for each label that it has not learnt."""
         if len(self.columns) == 0:
-            return np.tile(elsewhere, (_num_samples(X), 1))
-        answers = ask(self.estimator, X)
+            return np.tile(constants, (_num_samples(X), 1))
+        predicted = predict(self.estimator, X)
         if len(self.columns) == 1 and is_vector_of_one_label(self.estimator):
-            answers = answers[:, 1:]
-        if answers.shape[1] != len(self.columns):
+            predicted = predicted[:, 1:]
+        if predicted.shape[1] != len(self.columns):
             raise InvalidLabels(
-                f"{type(self.estimator).__name__} answers {answers.shape[1]} labels, expected {len(self.columns)}"
+                f"{type(self.estimator).__name__} answers {predicted.shape[1]} labels, expected {len(self.columns)}"
             )
-        if len(self.columns) == len(elsewhere):
-            return answers
-        if sparse.issparse(answers):
-            return self._spread_stored(answers)
-        everything = np.tile(elsewhere, (len(answers), 1))
-        everything[:, self.columns] = answers
-        return everything
+        if len(self.columns) == len(constants):
+            return predicted
+        if sparse.issparse(predicted):
+            return self._sparse_for_all_labels(predicted)
+        result = np.tile(constants, (len(predicted), 1))
+        result[:, self.columns] = predicted
+        return result
 
-    def _spread_stored(self, answers: sparse.csr_array) -> sparse.csr_array:
-        """The same for what is sparse: stored are the answers, and 1 for labels that were relevant throughout."""
-        shape = answers.shape[0], len(self.frequencies)
-        known = sparse.csr_array((answers.data, self.columns[answers.indices], answers.indptr), shape)
+    def _sparse_for_all_labels(self, predicted: sparse.csr_array) -> sparse.csr_array:
+        """Return sparse predictions, with 1 stored for each label that was always relevant in training."""
+        shape = predicted.shape[0], len(self.frequencies)
+        learnt = sparse.csr_array((predicted.data, self.columns[predicted.indices], predicted.indptr), shape)
         always = np.flatnonzero(self.frequencies == 1)
         if len(always) == 0:
-            return known
-        places = np.tile(always, shape[0]), np.arange(shape[0] + 1) * len(always)
-        return known + sparse.csr_array((np.ones(len(places[0]), known.dtype), *places), shape)
+            return learnt
+        indices, indptr = np.tile(always, shape[0]), np.arange(shape[0] + 1) * len(always)
+        return learnt + sparse.csr_array((np.ones(len(indices), learnt.dtype), indices, indptr), shape)
 
 
 def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]) -> LabelModel:
-    """A clone of the estimator, fitted to the labels that are not constant; a frozen one keeps all it knows."""
+    """Return a clone of the estimator, fitted to the labels that are not constant; a frozen one keeps all labels."""
     relevant = np.asarray(target.labels.sum(axis=0, dtype=np.int64)).ravel()
     frequencies = relevant / target.labels.shape[0]  # scipy's mean of ones need not be 1
     if target.vector is not None:
@@ -83,10 +92,10 @@ def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]
         model.fit(X, target.vector, **params)
         present = np.flatnonzero(np.isin(target.classes, model.classes_))
         return LabelModel(model, present, np.zeros(len(target.classes)))
-    learnt_before = isinstance(estimator, FrozenEstimator)
-    columns = np.flatnonzero((frequencies > 0) & (frequencies < 1) | learnt_before)
-    as_it_is = learnt_before or len(columns) == 1 or _takes_many_labels(estimator)
-    model = clone(estimator) if as_it_is else _label_by_label(estimator)
+    is_frozen = isinstance(estimator, FrozenEstimator)
+    columns = np.flatnonzero((frequencies > 0) & (frequencies < 1) | is_frozen)
+    takes_labels = is_frozen or len(columns) == 1 or _takes_many_labels(estimator)
+    model = clone(estimator) if takes_labels else _one_per_label(estimator)
     if len(columns) < len(frequencies):
         _narrow_parameters(model, columns, len(frequencies))
     labels = target.labels if len(columns) == len(frequencies) else target.labels[:, columns]
@@ -95,59 +104,59 @@ def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]
     elif len(columns) > 1:
         model = _fit_many_labels(model, X, labels, params)
     fitted = LabelModel(model, columns, frequencies)
-    if learnt_before:
-        fitted.scores(_safe_indexing(X, [0]))  # whether its labels are as many is said now, not when it is asked
+    if is_frozen:
+        fitted.scores(_safe_indexing(X, [0]))  # a wrong number of labels is an error now, not when predicting
     return fitted
 
 
 def require_classifier(estimator: Any, *, calibrated: bool) -> None:
-    """Raise an error that says what an estimator lacks."""
+    """Raise an error if an estimator lacks a method that is needed."""
     name = type(estimator).__name__
     if not hasattr(estimator, "fit"):
         hint = f"; abstain.learners.make({estimator!r}) makes a learner by its name" if name == "str" else ""
-        raise TypeError(f"estimator is {estimator!r}; expected a classifier{hint}")
+        raise InvalidParameter(f"estimator is {estimator!r}; expected a classifier{hint}")
     if hasattr(estimator, "predict_proba"):
         return
     if not hasattr(estimator, "decision_function"):
-        raise ValueError(f"{name} has neither predict_proba nor decision_function; is it a classifier?")
+        raise InvalidParameter(f"{name} has neither predict_proba nor decision_function; is it a classifier?")
     if not calibrated:
-        raise ValueError(
+        raise InvalidParameter(
             f"{name} has no predict_proba; calibration='sigmoid' or 'isotonic' makes probabilities of its decision "
             "function"
         )
 
 
 def _takes_many_labels(estimator: Any) -> bool:
-    if hasattr(estimator, "refit") and hasattr(estimator, "estimator"):  # a search, which does not tell of its inside
+    if hasattr(estimator, "refit") and hasattr(estimator, "estimator"):  # a search: ask its estimator
         return _takes_many_labels(estimator.estimator)
-    if not hasattr(estimator, "__sklearn_tags__"):  # not one of scikit-learn's: it has to know
+    if not hasattr(estimator, "__sklearn_tags__"):  # not scikit-learn's: it must handle tables
         return True
     tags = get_tags(estimator)
     return tags.target_tags.multi_output or (tags.classifier_tags is not None and tags.classifier_tags.multi_label)
 
 
 def _narrow_parameters(model: Any, columns: NDArray[np.intp], n_labels: int) -> None:
-    """Parameters that speak of each label, a chain's order and lists of class weights, for the labels that are left."""
+    """Adapt parameters given per label, a chain's order and lists of class weights, to the labels that are learnt."""
     for name, value in model.get_params(deep=True).items():
-        what = name.rpartition("__")[2]
+        parameter = name.rpartition("__")[2]
         if not isinstance(value, list | tuple | np.ndarray) or len(value) != n_labels:
             continue
-        if what == "class_weight":
+        if parameter == "class_weight":
             model.set_params(**{name: [value[j] for j in columns]})
-        elif what == "order" and sorted(value) == list(range(n_labels)):
+        elif parameter == "order" and sorted(value) == list(range(n_labels)):
             kept = [j for j in value if j in columns]
             model.set_params(**{name: np.searchsorted(columns, kept).tolist()})
 
 
-def _label_by_label(estimator: Any) -> Any:
-    """Binary relevance; one-vs-rest for a classifier that has nothing but a decision function."""
+def _one_per_label(estimator: Any) -> Any:
+    """Return binary relevance; one-vs-rest for a classifier that has only a decision function."""
     if hasattr(estimator, "predict_proba"):
         return MultiOutputClassifier(clone(estimator))
     return OneVsRestClassifier(clone(estimator))
 
 
 def _fit_one_label(model: Any, X: Any, y: NDArray[np.int8], params: Mapping[str, Any]) -> Any:
-    """As a vector, which most classifiers want; those for several outputs refuse it and get a table of one column."""
+    """Fit to a vector, which most classifiers want; those for several outputs refuse it and get one column."""
     try:
         return model.fit(X, y, **params)
     except (IndexError, ValueError):
@@ -155,7 +164,7 @@ def _fit_one_label(model: Any, X: Any, y: NDArray[np.int8], params: Mapping[str,
 
 
 def _fit_many_labels(model: Any, X: Any, labels: Matrix, params: Mapping[str, Any]) -> Any:
-    """As the table is; a sparse one is made dense for those who do not take it."""
+    """Fit to a table of labels; a sparse one is made dense for estimators that do not take it."""
     if sparse.issparse(labels) and _may_take_sparse_labels(model):
         try:
             return model.fit(X, labels, **params)
@@ -165,7 +174,7 @@ def _fit_many_labels(model: Any, X: Any, labels: Matrix, params: Mapping[str, An
 
 
 def _may_take_sparse_labels(estimator: Any) -> bool:
-    """Of scikit-learn's, one-vs-rest does, and others would take the table for something else; of others we can try."""
+    """Return whether to try sparse labels: of scikit-learn's own, only one-vs-rest takes them for what they are."""
     if hasattr(estimator, "steps"):  # a pipeline
         return _may_take_sparse_labels(estimator.steps[-1][1])
     if hasattr(estimator, "refit") and hasattr(estimator, "estimator"):  # a search
@@ -184,32 +193,33 @@ def cross_fit(
     params: Mapping[str, Any],
     split_params: Mapping[str, Any],
 ) -> NDArray[np.float64]:
-    """The score of each instance and label, by a model that has not seen the instance."""
+    """Return the score of each instance and label by a model that has not seen the instance."""
     (X,) = indexable(X)
 
     def held_out(train: NDArray[np.intp], test: NDArray[np.intp]) -> NDArray[np.float64]:
-        part = Target(
-            target.labels[train], target.classes, vector=None if target.vector is None else target.vector[train]
+        vector = None if target.vector is None else target.vector[train]
+        train_target = Target(target.labels[train], target.classes, vector=vector)
+        train_params = {name: rows_of(value, train, target.labels.shape[0]) for name, value in params.items()}
+        return fit_labels(estimator, _safe_indexing(X, train), train_target, train_params).scores(
+            _safe_indexing(X, test)
         )
-        some = {name: rows_of(value, train, target.labels.shape[0]) for name, value in params.items()}
-        return fit_labels(estimator, _safe_indexing(X, train), part, some).scores(_safe_indexing(X, test))
 
     y = target.labels if target.vector is None else target.vector
-    parts = list(folds.split(X, y, **split_params))
-    tested = np.sort(np.concatenate([test for _, test in parts]))
+    splits = list(folds.split(X, y, **split_params))
+    tested = np.sort(np.concatenate([test for _, test in splits]))
     if not np.array_equal(tested, np.arange(y.shape[0])):
-        raise ValueError(f"cv: {folds!r} does not hold out each instance once, as cross-fitting needs")
+        raise InvalidParameter(f"cv: {folds!r} does not hold out each instance once, as cross-fitting needs")
     scores = np.empty(target.labels.shape)
-    answers = Parallel(n_jobs=n_jobs)(delayed(held_out)(train, test) for train, test in parts)
-    for (_, test), answer in zip(parts, answers, strict=True):
-        scores[test] = answer
+    held_out_scores = Parallel(n_jobs=n_jobs)(delayed(held_out)(train, test) for train, test in splits)
+    for (_, test), fold_scores in zip(splits, held_out_scores, strict=True):
+        scores[test] = fold_scores
     return _without_gaps(scores)
 
 
 def _without_gaps(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A label that was constant in a training part has no scores in the other part: they are drawn from its others.
+    """Replace missing scores, of labels that were constant in a training part, by draws from the label's other scores.
 
-    The held out part has all the examples of a class then, and a score of its own would give this away.
+    The held-out part has all the examples of a class then, and a constant score would give this away.
     """
     random = np.random.default_rng(0)
     unknown = np.isnan(scores)
@@ -220,17 +230,17 @@ def _without_gaps(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def folds_for(cv: Any, target: Target) -> BaseCrossValidator:
-    """A number of folds means shuffled ones, as files often come in order; stratified for a single target."""
+    """Return the splitter; a number means shuffled folds, as files are often sorted, stratified for one target."""
     if isinstance(cv, int | np.integer):
         n = target.labels.shape[0]
         if n < cv:
-            raise ValueError(f"cv={cv}: there are fewer instances than folds (n_samples={n})")
+            raise InvalidParameter(f"cv={cv}: there are fewer instances than folds (n_samples={n})")
         kind = KFold if target.vector is None else StratifiedKFold
         return kind(int(cv), shuffle=True, random_state=0)
     return check_cv(cv, target.vector, classifier=True)
 
 
 def rows_of(value: Any, rows: NDArray[np.intp], n: int) -> Any:
-    """The part of a fit parameter that belongs to some rows; parameters that are not per row stay whole."""
+    """Return the part of a fit parameter that belongs to some rows; parameters that are not per row stay whole."""
     per_row = hasattr(value, "__len__") and not isinstance(value, str | dict) and len(value) == n
     return _safe_indexing(value, rows) if per_row else value

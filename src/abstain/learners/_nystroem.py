@@ -1,4 +1,4 @@
-"""The kernel map of an RBF machine, for data too large for one."""
+"""A Nyström map of the RBF kernel, for data that are too large for a kernel machine."""
 
 from typing import Any, Self
 
@@ -13,9 +13,9 @@ class NystroemMap(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_components : int, default=500
-        Points of the data the map is spanned by; as many as there are, if fewer.
+        Number of instances that span the map; all of them, if there are fewer.
     random_state : int, RandomState or None, default=None
-        Draws these points.
+        Draws these instances.
     """
 
     def __init__(self, n_components: int = 500, *, random_state: Any = None) -> None:
@@ -23,7 +23,7 @@ class NystroemMap(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose the points and the width of the kernel."""
+        """Choose the instances and the width of the kernel."""
         X = validate_data(self, X, accept_sparse="csr")
         variance = X.multiply(X).mean() - X.mean() ** 2 if hasattr(X, "multiply") else X.var()
         gamma = 1.0 / (X.shape[1] * variance) if variance else 1.0
@@ -32,6 +32,6 @@ class NystroemMap(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """The features of the map, n × n_components."""
+        """Return the features of the map, of shape (n_instances, n_components)."""
         check_is_fitted(self)
         return self.map_.transform(validate_data(self, X, accept_sparse="csr", reset=False))

@@ -1,4 +1,4 @@
-"""A scorer for model selection: what a model is worth when it may abstain."""
+"""A scorer for model selection: the generalised loss of a model that may abstain."""
 
 from typing import Any
 
@@ -21,38 +21,44 @@ class AbstentionScorer(BaseEstimator):
     A callable ``scorer(estimator, X, y)`` for any classifier with ``predict_proba``, as `make_abstention_scorer` gives.
     """
 
-    def __init__(self, loss: LossLike = "hamming", penalty: PenaltyLike = 0.1) -> None:
+    def __init__(self, *, loss: LossLike = "hamming", penalty: PenaltyLike = 0.1) -> None:
         self.loss = loss
         self.penalty = penalty
 
     def score(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The score of a fitted classifier, the instances weighted as said."""
+        """Return the score of a fitted classifier; instances may be weighted."""
         probabilities = label_probabilities(estimator, X)
         target = read_target(y, getattr(estimator, "classes_", None) if np.ndim(y) == 1 else None)
         if target.labels.shape[1] == 1 and is_vector_of_one_label(estimator):
             probabilities = probabilities[:, 1:]
         table = Table(probabilities, getattr(estimator, "label_names_", None))
-        return self.score_of(decide(table, self.loss, self.penalty), target, sample_weight)
+        return self.score_prediction(decide(table, self.loss, self.penalty), target, sample_weight)
 
     __call__ = score
 
-    def score_of(self, prediction: Prediction, target: Target, sample_weight: Any) -> float:
-        """The score of a prediction that is already there."""
+    def score_prediction(self, prediction: Prediction, target: Target, sample_weight: Any) -> float:
+        """Return the score of a given prediction."""
         truth = Table(target.labels, target.label_names)
         losses = generalized_loss(truth, prediction, loss=self.loss, penalty=self.penalty, per_instance=True)
         return -float(np.average(losses, weights=sample_weight))
 
 
-def make_abstention_scorer(loss: LossLike = "hamming", penalty: PenaltyLike = 0.1) -> AbstentionScorer:
-    """A scorer for `GridSearchCV`, `cross_validate` and the like: −(ℓ(y_D, ŷ_D) + f(|A|)), higher is better.
+def make_abstention_scorer(*, loss: LossLike = "hamming", penalty: PenaltyLike = 0.1) -> AbstentionScorer:
+    """Return a scorer for `GridSearchCV`, `cross_validate` and the like: −(ℓ(y_D, ŷ_D) + f(|A|)), higher is better.
 
-    It decides from the probabilities of any classifier, so that models are chosen by what they are worth when they may
-    abstain. The penalty is what an abstention costs you: a given, not a parameter to search.
+    It decides from the probabilities of any classifier, so that models are chosen by their generalised loss when they
+    may abstain. The penalty is what an abstention costs you: a given, not a parameter to search.
 
     Parameters
     ----------
-    loss, penalty
-        As for `abstain.decide`.
+    loss : str or Loss, default="hamming"
+        What wrong answers cost, as for `abstain.decide`.
+    penalty : number, str or Penalty, default=0.1
+        What abstaining costs, as for `abstain.decide`.
+
+    Returns
+    -------
+    scorer : callable ``scorer(estimator, X, y, sample_weight=None)``
 
     Examples
     --------
@@ -62,10 +68,10 @@ def make_abstention_scorer(loss: LossLike = "hamming", penalty: PenaltyLike = 0.
     >>> from abstain import make_abstention_scorer
     >>> X, Y = make_multilabel_classification(n_samples=200, n_classes=3, random_state=0)
     >>> search = GridSearchCV(
-    ...     KNeighborsClassifier(), {"n_neighbors": [1, 5, 25]}, scoring=make_abstention_scorer("f1", 0.05)
+    ...     KNeighborsClassifier(), {"n_neighbors": [1, 5, 25]}, scoring=make_abstention_scorer(loss="f1", penalty=0.05)
     ... )
     >>> search.fit(X, Y).best_params_
     {'n_neighbors': 25}
     """
-    as_loss(loss), as_penalty(penalty)  # a wrong name is said here, not in the middle of a search
-    return AbstentionScorer(loss, penalty)
+    as_loss(loss), as_penalty(penalty)  # mistakes raise errors here, not in the middle of a search
+    return AbstentionScorer(loss=loss, penalty=penalty)

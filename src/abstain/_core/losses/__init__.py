@@ -1,6 +1,6 @@
 """The losses, and their names."""
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from abstain._core.losses.base import Loss
 from abstain._core.losses.hamming import DecomposableLoss, Hamming
@@ -15,14 +15,23 @@ __all__ = [
     "FMeasure",
     "Hamming",
     "Jaccard",
+    "LabelLossLike",
     "Loss",
     "LossLike",
     "Rank",
+    "RankingLossLike",
     "SubsetZeroOne",
     "as_loss",
 ]
 
+LabelLossLike: TypeAlias = (
+    Literal["hamming", "f1", "jaccard", "subset"] | DecomposableLoss | FMeasure | Jaccard | SubsetZeroOne
+)
+"""Losses that are known to score labels: their decisions are of type `PartialPrediction`."""
+RankingLossLike: TypeAlias = Literal["rank"] | Rank
+"""Losses that are known to score rankings: their decisions are of type `PartialRanking`."""
 LossLike: TypeAlias = str | Loss
+"""A loss, or the name of a registered one."""
 
 LOSSES: dict[str, type[Loss]] = {
     loss.name: loss for loss in (FMeasure, Hamming, Jaccard, Rank, SubsetZeroOne) if loss.name is not None

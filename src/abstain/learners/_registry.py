@@ -1,0 +1,154 @@
+"""The papers' learners by name: a strategy, how labels are learnt, and a base, what learns one label."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.pipeline import make_pipeline
+
+from abstain._utils.errors import InvalidParameter
+from abstain._utils.suggestions import did_you_mean
+from abstain.learners._binary import PLATT_FOLDS, BinaryLogisticRegression, PlattScaledSVM
+from abstain.learners._chains import N_CHAINS, ChainEnsemble
+from abstain.learners._nystroem import NystroemMap
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """How labels are learnt by learners of one label."""
+
+    name: str
+    title: str
+    make: Callable[[Any, Any, int | None], Any]
+    """(base learner, random_state, n_jobs) → classifier of all labels."""
+    n_fits_per_label: int = 1
+    uses_other_labels: bool = True
+    """Whether a label is also learnt from other labels, so that there are more features."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """A learner of one label."""
+
+    name: str
+    title: str
+    make: Callable[[], Any]
+    seconds_per_fit: Callable[[int, float], float]
+    """(n_instances, n_features) → roughly how long one fit takes."""
+    n_fits: int = 1
+    """Models fitted for one label, cross-validation included."""
+    on_nystroem_map: bool = False
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A strategy with a base."""
+
+    strategy: Strategy
+    base: Base
+
+    @property
+    def name(self) -> str:
+        """The name of the learner, for example ``"br-lr"``."""
+        return f"{self.strategy.name}-{self.base.name}"
+
+    @property
+    def title(self) -> str:
+        """The learner in words."""
+        return f"{self.strategy.title} with {self.base.title}"
+
+    def make(self, *, random_state: Any, n_jobs: int | None) -> Any:
+        """Return the classifier, not fitted."""
+        learner = self.strategy.make(self.base.make(), random_state, n_jobs)
+        return make_pipeline(NystroemMap(random_state=random_state), learner) if self.base.on_nystroem_map else learner
+
+    def n_fits(self, n_labels: int) -> int:
+        """Return how many models of one label are fitted."""
+        return n_labels * self.strategy.n_fits_per_label * self.base.n_fits
+
+    def seconds(self, n_instances: int, n_features: int, n_labels: int) -> float:
+        """Return roughly how long a fit takes on one core."""
+        width = n_features + (n_labels / 2 if self.strategy.uses_other_labels else 0)
+        return self.n_fits(n_labels) * self.base.seconds_per_fit(n_instances, width)
+
+
+STRATEGIES = (
+    Strategy(
+        "br",
+        "binary relevance",
+        lambda base, random_state, n_jobs: MultiOutputClassifier(base, n_jobs=n_jobs),
+        uses_other_labels=False,
+    ),
+    Strategy("cc", "classifier chain", lambda base, random_state, n_jobs: ClassifierChain(base)),
+    Strategy(
+        "ecc",
+        "ensemble of classifier chains",
+        lambda base, random_state, n_jobs: ChainEnsemble(base, random_state=random_state, n_jobs=n_jobs),
+        n_fits_per_label=N_CHAINS,
+    ),
+)
+BASES = (
+    Base("lr", "logistic regression", BinaryLogisticRegression, lambda n, d: 5e-4 + 4e-10 * n * d**2),
+    Base(
+        "svm",
+        "support vector machines",
+        PlattScaledSVM,
+        lambda n, d: 1e-2 + 3e-10 * n**2 * d,
+        n_fits=1 + PLATT_FOLDS,
+    ),
+    Base(
+        "nystroem-svm",
+        "Nyström-approximated SVMs",
+        partial(PlattScaledSVM, "linear"),
+        lambda n, d: 2e-5 * n,
+        n_fits=1 + PLATT_FOLDS,
+        on_nystroem_map=True,
+    ),
+)
+LEARNERS = {learner.name: learner for learner in (Learner(strategy, base) for strategy in STRATEGIES for base in BASES)}
+NAMES = tuple(LEARNERS)
+"""``br`` binary relevance, ``cc`` a chain, ``ecc`` 50 chains; ``lr`` logistic regression, ``svm``, ``nystroem-svm``."""
+
+
+def make(name: str, *, random_state: Any = 0, n_jobs: int | None = None) -> Any:
+    """Return a scikit-learn estimator with ``predict_proba``: how labels are learnt, and by what.
+
+    ==================== ===========================================================================================
+    ``br-…``             binary relevance: each label by itself
+    ``cc-…``             a classifier chain in the order of the labels: each from the features and the labels before
+    ``ecc-…``            the mean of 50 chains in random orders: 50 times the work
+    ``…-lr``             logistic regression, C = 1
+    ``…-svm``            support vector machine with RBF kernel, Platt-scaled by five-fold cross-validation
+    ``…-nystroem-svm``   for large n: a linear one on 500 features of a Nyström map of that kernel (the map is made
+                         once, of the features alone; a chain adds its labels to the mapped features)
+    ==================== ===========================================================================================
+
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`.
+    random_state : int, RandomState or None, default=0
+        Draws the orders of an ensemble's chains and the points of a Nyström map.
+    n_jobs : int, default=None
+        Labels, or chains of an ensemble, fitted at once.
+
+    Returns
+    -------
+    estimator : classifier
+        Not fitted.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> import abstain
+    >>> X, Y = make_multilabel_classification(n_samples=100, n_classes=3, random_state=0)
+    >>> model = abstain.learners.make("br-lr").fit(X, Y)
+    >>> abstain.label_probabilities(model, X).shape
+    (100, 3)
+    """
+    if name not in NAMES:
+        hint = did_you_mean(name, NAMES, normalize=str.lower)
+        raise InvalidParameter(f"there is no learner {name!r}{hint} (there are {', '.join(NAMES)})")
+    return LEARNERS[name].make(random_state=random_state, n_jobs=n_jobs)
