@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from abstain._cli import main
 from abstain._utils.atomic import atomic_write, find_same, require_writable
-from abstain._utils.errors import InvalidDataset
+from abstain._utils.errors import InvalidOutput
 from abstain.streams import Job, budget_files, decide_files
 from abstain.streams._tables import Table, read_table, write_table
 
@@ -146,7 +146,7 @@ def test_no_row_is_read_for_what_cannot_be_written():
     for files in ({"output": FORBIDDEN / "q.csv"}, {"output": "q.csv", "queue": FORBIDDEN / "q.csv"}):
         with pytest.raises(OSError, match="cannot be written"):
             budget_files("p.csv", rate=0.1, progress=watch, **files)
-    with pytest.raises(InvalidDataset, match="the answers go there"):
+    with pytest.raises(InvalidOutput, match="the answers go there"):
         budget_files("p.csv", rate=0.1, progress=watch, output="q.csv", queue="sub/../q.csv")
     assert watch.n_rows == 0
 

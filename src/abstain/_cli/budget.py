@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from abstain._cli import options
-from abstain._cli.decide import is_folder
 from abstain._cli.output import Voice, plural, voiced
 from abstain._core.losses import Loss
 from abstain._utils.errors import InvalidDataset
+from abstain.streams._write.destinations import is_folder
 
 
 @click.command(short_help="Spend a budget of reviews where they save most.")

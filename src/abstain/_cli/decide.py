@@ -1,6 +1,5 @@
 """``abstain decide``."""
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from abstain._cli.output import Voice, plural, voiced
 from abstain._core.losses import Loss
 from abstain._core.penalties import Penalty
 from abstain._utils.errors import InvalidProbabilities, NoProbabilities
+from abstain.streams._write.destinations import is_folder
 
 if TYPE_CHECKING:
     from abstain.streams import Summary
@@ -118,11 +118,6 @@ def destination(output: str | None) -> str:
     return "-"
 
 
-def is_folder(output: str) -> bool:
-    """Whether an output is a folder, or will be one."""
-    return output != "-" and (output.endswith(("/", os.sep)) or Path(output).is_dir())
-
-
 def say_summary(
     voice: Voice, summary: "Summary", target: str, queue: str | None, loss: Loss, penalty: Penalty | Path
 ) -> None:
@@ -130,7 +125,7 @@ def say_summary(
     n, m = summary.n_rows, summary.n_labels
     open_share = f"{summary.abstention_rate:.2%} left open" if n else "nothing to decide"
     costs = options.in_words(loss, penalty)
-    mean = f", expected loss {summary.expected_loss / n:.4g} per row ({costs})" if n else ""
+    mean = f", expected loss {summary.total_expected_loss / n:.4g} per row ({costs})" if n else ""
     files = f" ({plural(summary.n_files, 'file')})" if summary.n_files > 1 else ""
     where = "" if target == "-" else f": {target}"
     voice.say(f"{plural(n, 'row')} × {plural(m, 'label')}{files}, {open_share}{mean}{where}")
@@ -150,7 +145,7 @@ def say_summary(
         left_open=summary.n_abstained,
         answered_1=None if loss.gives_rankings else summary.n_ones,
         abstention_rate=summary.abstention_rate if n else None,
-        expected_loss=summary.expected_loss / n if n else None,
+        expected_loss=summary.total_expected_loss / n if n else None,
         rows_skipped=summary.n_skipped,
         labels_repaired=summary.n_repaired,
         loss=repr(loss),

@@ -21,8 +21,8 @@ from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Axes, Table
 from abstain._utils.errors import InvalidDataset, InvalidLabels, InvalidProbabilities
 from abstain._utils.extras import missing
-from abstain.streams._formats.columns import stack
-from abstain.streams._formats.names import INDEX_NAMES, positions, require_different
+from abstain.streams._formats.columns import stack_columns
+from abstain.streams._formats.names import INDEX_NAMES, positions, require_unique
 
 try:
     import pyarrow as pa
@@ -115,7 +115,7 @@ def decide(
     """
     if not isinstance(frame, DataFrame):
         raise TypeError(f"frame is of type {type(frame).__name__}; expected a Spark DataFrame")
-    require_different(frame.columns)
+    require_unique(frame.columns)
     fields = frame.schema.fields
     source = _find_columns(fields, labels) if column is None else _find_array(fields, column, labels)
     task = _Task(source, as_loss(loss), as_penalty(penalty), _telling(fields, source), expected_loss is not None)
@@ -124,7 +124,7 @@ def decide(
     result = [new for at, field in enumerate(fields) for new in replaced.get(at, [field])]
     if expected_loss is not None:
         result.append(StructField(expected_loss, DoubleType()))
-    require_different([field.name for field in result])
+    require_unique([field.name for field in result])
 
     # mapInArrow looks columns up by name, and would take a dot in a name for a part of a struct.
     numbered = frame.toDF(*map(str, range(len(fields))))
@@ -178,7 +178,7 @@ class _Columns:
         columns = [batch.column(at) for at in self.at]
         for j, column in enumerate(columns):
             rows.require_all(column, partial(rows.cell, j))
-        return stack(columns, rows.cell)
+        return stack_columns(columns, rows.cell)
 
     def write(self, codes: NDArray[Any]) -> dict[int, list[Any]]:
         """The answers as Arrow columns, by what they replace."""
@@ -300,7 +300,7 @@ def _find_array(fields: Sequence[StructField], column: str, labels: Sequence[str
 def _as_names(labels: Sequence[str]) -> tuple[str, ...]:
     if isinstance(labels, str):
         raise InvalidLabels(f"labels is {labels!r}; expected a list of names")
-    require_different(labels)
+    require_unique(labels)
     return tuple(labels)
 
 

@@ -19,10 +19,12 @@ from abstain.budget import Bill, Price, solve
 from abstain.budget._limits import Limits, read_limits
 from abstain.budget._two_pass import Reviewer, Sketch
 from abstain.streams._bad_values import bad_value_error
-from abstain.streams._decide import Job, Progress, decide_files, require_place
-from abstain.streams._prefetch import ahead
+from abstain.streams._decide import decide_files
+from abstain.streams._job import Job, Progress
+from abstain.streams._prefetch import prefetch
 from abstain.streams._read.sources import Paths, Sources, open_sources
 from abstain.streams._summary import Summary
+from abstain.streams._write.destinations import require_separate
 
 Decider = Callable[[Table], Prediction]
 
@@ -76,7 +78,7 @@ def budget_files(
     sources.require_labels()
     for file, others in ((output, []), (queue, [] if output is None else [Path(output)])):
         if file is not None and os.fspath(file) != "-":
-            require_place([Path(file)], sources, others)
+            require_separate([Path(file)], sources, others)
             require_writable(Path(file))
     limits = _read(sources, loss, 0, given)  # what makes no sense is said before anything is read
     if limits.per_label is not None:
@@ -133,7 +135,7 @@ class _Plan:
         else:
             job = Job(loss, self.price)
             decide_files(sources, output, job, queue=queue, progress=progress, decider=decide)
-        bill = Bill(paid, summary.expected_loss - paid)
+        bill = Bill(paid, summary.total_expected_loss - paid)
         n, m, count = summary.n_rows, sources.n_labels, summary.n_abstained
         return FileAllocation(self.price, n, m, self.limits.total, count, bill, self.gap())
 
@@ -147,7 +149,7 @@ def _each(sources: Sources, look: Callable[[Table], object], progress: Progress 
     """Show every batch, while the next one is read."""
     if progress is not None:
         progress.start(sources.n_rows_estimated)
-    with ahead(sources.batches()) as batches:
+    with prefetch(sources.batches()) as batches:
         for batch in batches:
             try:
                 look(batch.table)
