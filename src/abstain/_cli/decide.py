@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     "--cluster", metavar="ADDRESS", help="Decide on the Dask cluster of this scheduler, e.g. tcp://host:8786."
 )
 @voiced
+@options.listing_endings
 def decide(
     inputs: Sequence[str],
     output: str | None,
@@ -54,11 +55,10 @@ def decide(
 ) -> None:
     """Answer the labels worth answering, and leave the others open: optimally, for the loss and the penalty.
 
-    INPUT is a table of probabilities, or several with the same labels, or a folder of them, of any size: .parquet,
-    .csv, .csv.gz, .arrow (or .feather), .arrows, .npy, .npz (dense, or scipy's sparse); - is standard input, and pipes
-    are read, too (CSV or an Arrow stream). Either it is wide, a row for each instance and a column for each label; or
-    long, with the columns id, label and probability (or what --id-column, --label-column and --value-column say), where
-    what is not listed has probability 0.
+    INPUT is a table of probabilities, or several with the same labels, or a folder of them, of any size: {endings}
+    (npz dense, or scipy's sparse); - is standard input, and pipes are read, too (CSV or an Arrow stream). Either it
+    is wide, a row for each instance and a column for each label; or long, with the columns id, label and probability
+    (or what --id-column, --label-column and --value-column say), where what is not listed has probability 0.
 
     The output has 1, 0 and empty cells (open labels), or positions for the rank loss; ids are kept. For sparse input it
     is long: id, label and answer, where what is not listed is answered 0. A file appears when it is complete. Without

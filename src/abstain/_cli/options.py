@@ -14,7 +14,7 @@ from abstain._core.losses import LOSSES, Loss
 from abstain._core.penalties import Capped, Concave, Linear, Penalty, PerLabel
 from abstain._utils.errors import InvalidDataset, InvalidPenalty, quoted
 from abstain._utils.numbers import is_number, read_number
-from abstain.streams._formats import FORMATS
+from abstain.streams._formats import FORMATS, list_endings, list_names
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -208,6 +208,12 @@ def _beginning_with(*names: str) -> Callable[[click.Context, click.Parameter, st
     return complete
 
 
+def listing_endings(command: Command) -> Command:
+    """Put the endings of all file formats into the help of a command, in the place of ``{endings}``."""
+    command.__doc__ = (command.__doc__ or "").replace("{endings}", list_endings())
+    return command
+
+
 table = click.Path(exists=True, allow_dash=True)
 inputs = click.argument("inputs", metavar="INPUT...", nargs=-1, required=True, type=table)
 loss = click.option(
@@ -270,7 +276,7 @@ form = click.option(
 format_ = click.option(
     "--format",
     metavar="KIND",
-    help="The kind of input, where its name or its first bytes do not tell: csv, parquet, arrow, arrows, npy, npz.",
+    help=f"The kind of input, where its name or its first bytes do not tell: {list_names()}.",
 )
 
 

@@ -55,7 +55,7 @@ class Job:
     --------
     >>> from abstain.streams import Job
     >>> Job("f1", 0.05, on_error="skip").loss
-    FMeasure()
+    FMeasure(beta=1, zero_division=1)
     """
 
     loss: Loss

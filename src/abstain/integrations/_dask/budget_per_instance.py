@@ -19,7 +19,7 @@ from abstain.budget._limits import Limits
 from abstain.budget._per_instance import CORE, Spent, Steps, every_step, spend, values_of
 from abstain.budget._two_pass import Sketch
 from abstain.integrations._dask.collection import Chunked, ChunkedTable
-from abstain.integrations._dask.predictions import kind_of
+from abstain.integrations._dask.predictions import chunked_prediction_type
 
 SPARE = int(np.sqrt(CORE) / 2)  # reviews on each side of the margin that the dynamic programme may move
 COLLECTED = 1 << 18  # reviews around the margin that are collected without a closer look
@@ -55,13 +55,13 @@ def review_instances(
     if limits.total is None or sketch is None:
         price = Price(limits.uniform_review, loss, limits.per_instance)
         work: Any = partial(decide, loss=loss, penalty=price)
-        return price, table.blockwise("review", kind_of(loss), work), 0.0
+        return price, table.blockwise("review", chunked_prediction_type(loss), work), 0.0
     high, windows, found, spent = _spent(table, loss, limits, sketch)
     work = partial(_review, loss=loss, limits=limits, high=high)
     counts = np.split(spent.counts, np.cumsum([len(around.rows) for around in found])[:-1])
     each = [(window, around.rows, count) for window, around, count in zip(windows, found, counts, strict=True)]
     price = Price(spent.price, loss, limits.per_instance)
-    return price, table.blockwise("review", kind_of(loss), work, each), spent.gap
+    return price, table.blockwise("review", chunked_prediction_type(loss), work, each), spent.gap
 
 
 def _spent(
