@@ -1,4 +1,4 @@
-"""File formats: how each of them is called, recognised, read whole, read by batch and written.
+"""File formats: how the files of each are named, recognised, read whole, read by batch and written.
 
 It imports nothing of `streams` but the sizes and the prefetching, and raises what is wrong with a file without its
 name, which the caller adds (`input_file.naming_file`). Begin with `base.Format`, then `registry`.

@@ -1,4 +1,4 @@
-"""What the library knows of a file format: how its files are called, recognised, read and written."""
+"""The interface of a file format: how its files are named, recognised, read and written."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -170,9 +170,9 @@ class Format(ABC):
     endings: tuple[str, ...]
     """Endings of file names, with their dots; the first one is written by default."""
     magic: bytes = b""
-    """How the files begin; empty if nothing tells."""
+    """The first bytes of all files of this format; empty if there are none in common."""
     description: str = ""
-    """What a file that begins so is, and how it should be called."""
+    """How errors describe a file that begins so, and how it should be named."""
     is_streamable: bool = False
     """Whether it can be read from a pipe and written to one, from beginning to end."""
     stdout_name: str = "csv"

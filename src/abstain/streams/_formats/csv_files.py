@@ -96,7 +96,7 @@ class CsvReader(ReadOnceReader):
 
 
 def _text_as_numbers(column: Any) -> Any:
-    """Return a column of text as numbers; whoever finds that one is missing can quote what is there instead."""
+    """Return a column of text as numbers: null where a cell is empty, infinity where it is no number."""
     return arrow().chunked_array([arrow().array(map(_number, column.to_pylist()), "float64")])
 
 

@@ -1,4 +1,4 @@
-"""All file formats, and which of them a file has: by its name, by its first bytes, or by what the user calls it."""
+"""All file formats, and how to find the format of a file: by its name, by its first bytes, or by what the user says."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The probabilities in one or more files, as a stream of batches."""
+"""One or more files of probabilities, answers or truth, as a stream of batches."""
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,9 +23,22 @@ Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 
 class Sources:
-    """Several files with the same labels, one after the other; `open_sources` makes them.
+    """Several files with the same labels, one after the other, as `open_sources` returns them.
 
-    Nothing but names has been read yet. Each call of `batches` reads everything anew.
+    Only their schemas have been read yet. Each call of `batches` reads everything from the beginning.
+
+    Attributes
+    ----------
+    label_names : tuple of str, or None
+        The names of the labels; None if they are numbered.
+    n_labels : int
+        The number of labels.
+    is_sparse : bool
+        Whether zeros are not stored.
+    id_name : str, or None
+        The name of the column with the names of the rows; None if there is none.
+    id_type : pyarrow.DataType, or None
+        The type of that column.
     """
 
     def __init__(self, tables: Sequence[SourceTable]) -> None:
@@ -36,8 +49,6 @@ class Sources:
         self.is_sparse: bool = first.is_sparse
         self.id_name: str | None = first.id_name
         self.id_type: Any = first.id_type
-        """What the labels are called (None: they are numbered), how many there are, whether what is 0 is not stored,
-        and the name and the Arrow type of the column with the names of the rows (None: there is none)."""
 
     @property
     def files(self) -> list[str]:
@@ -46,25 +57,25 @@ class Sources:
 
     @cached_property
     def n_rows(self) -> int | None:
-        """How many rows there are, if the files say so."""
+        """The number of rows; None if the files do not state it."""
         known = [table.n_rows for table in self._tables]
         return None if None in known else sum(n for n in known if n is not None)
 
     @cached_property
     def n_rows_estimated(self) -> int | None:
-        """About how many rows there are, as far as that can be guessed from the beginning."""
+        """About the number of rows, guessed from the beginning of each file; None if that is not possible."""
         guessed = [table.n_rows_estimated for table in self._tables]
         return None if None in guessed else sum(n for n in guessed if n is not None)
 
     @property
     def n_bytes(self) -> int | None:
-        """The size of all files; None for standard input."""
+        """The size of all files in bytes; None for standard input."""
         sizes = [table.file.n_bytes for table in self._tables]
         return None if None in sizes else sum(n for n in sizes if n is not None)
 
     @property
     def can_be_reopened(self) -> bool:
-        """Whether all of it is in files: what comes through a pipe is gone."""
+        """Whether all inputs are files, which unlike pipes can be read again."""
         return all(table.file.path is not None for table in self._tables)
 
     def each_file(self) -> Iterator["Sources"]:
@@ -72,19 +83,19 @@ class Sources:
         return (Sources([table]) for table in self._tables)
 
     def require_labels(self) -> None:
-        """Raise `InvalidDataset` if there is none: a long table without rows does not tell any."""
+        """Raise `InvalidDataset` if there is no label, as in a long table without rows."""
         if self.n_labels == 0:
             raise InvalidDataset(f"{self.files[0]}: there is no label; give the labels, or rows")
 
-    def batches(self, before: int = 0) -> Generator[Batch]:
-        """The probabilities from the beginning, a few megabytes at a time; so many rows have come before."""
+    def batches(self, n_rows_before: int = 0) -> Generator[Batch]:
+        """Read all rows, a few megabytes at a time; the numbering of rows begins with `n_rows_before`."""
         for table in self._tables:
             n = 0
             with naming_file(table.file.name):
-                for batch in table.batches(before):
+                for batch in table.batches(n_rows_before):
                     n = batch.first_row + len(batch)
                     yield batch
-            before += n
+            n_rows_before += n
 
     @property
     def file(self) -> InputFile:
@@ -97,14 +108,14 @@ class Sources:
         return isinstance(self._tables[0], LongTable)
 
     def ids(self) -> Iterator[tuple[str, int, Ids]]:
-        """The names of the rows, with their file and the number of the first one."""
+        """Read the names of the rows, some at a time; yield them with their file and the number of the first one."""
         for table in self._tables:
             with naming_file(table.file.name):
                 for first_row, ids in table.ids():
                     yield table.file.name, first_row, ids
 
     def id_of(self, file: str, row: int) -> Any:
-        """The name of one row, read anew; None if the file cannot be."""
+        """Return the name of one row, read again; None if the file cannot be read again."""
         table = next(table for table in self._tables if table.file.name == file)
         if not table.file.is_repeatable:
             return None
@@ -123,15 +134,15 @@ def open_sources(
     passes: int = 1,
     row_groups: Sequence[int] | None = None,
 ) -> Sources:
-    """The probabilities in files, which may be larger than memory.
+    """Open files of probabilities, answers or truth, which may be larger than memory.
 
     Parameters
     ----------
-    inputs : path, or several
+    inputs : path, or sequence of paths
         Files, folders (all data files in them, in the order of their names; those that begin with "." or "_" are
-        skipped), "-" for standard input, or a pipe. The kind of file is told by its ending, as for
-        `abstain.streams._tables.read_table`, that of standard input and of pipes without one by their first bytes.
-    form : "wide" or "long", optional
+        skipped), "-" for standard input, or a pipe. The format of a file is told by its ending, as for
+        `abstain.read_table`, that of standard input and of pipes without one by their first bytes.
+    form : {"wide", "long"}, optional
         Wide tables have a column for each label. Long ones have three: the row's name, the label's name and the
         probability; the rows of an instance follow each other, and what is not listed has probability 0. By default
         tables with three columns of which two are called "label" and "probability" are long.
@@ -144,16 +155,22 @@ def open_sources(
         The labels to take, in this order. By default all: of long tables those that occur, for which they are read
         once more (standard input must then be called long here).
     format : str, optional
-        What kind of files they are, where that is not told by their names: "csv", "arrows", …
+        The format of the files, where it is not told by their names: "csv", "arrows", …
     passes : int, default=1
         How often `Sources.batches` will be called; standard input is copied to the disk if it is more than once.
     row_groups : sequence of int, optional
         Of a single Parquet file, only these (consecutive) row groups.
 
+    Returns
+    -------
+    Sources
+
     Raises
     ------
     InvalidDataset
         If a file cannot be read, or if its labels are not those of the first file.
+    MissingFile
+        If there is no such file.
 
     Examples
     --------

@@ -169,7 +169,7 @@ def _finishing(writer: Sink | ColumnWriter, target: StoppableTarget) -> Iterator
         writer.finish()
     except BaseException:
         target.stop()
-        with suppress(Exception):  # or it would try when nobody listens any more
+        with suppress(Exception):  # or it would be finished by the garbage collector
             writer.finish()
         raise
 
