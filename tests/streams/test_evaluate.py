@@ -313,9 +313,9 @@ def test_progress_counts_the_rows(forms, tmp_path):
             write_table(Table(Y_THIN, NAMES, IDS), file)
         else:
             write_long(Y_THIN, file, "answer" if name == "prediction" else "relevant")
-    told, sides = support.ProgressLog(), open_aligned(files)
-    found = evaluate_files(sides["truth"], sides["prediction"], penalty=PENALTY, progress=told)
-    assert (told.expected, told.done) == ([N], [N])
+    progress, sides = support.ProgressLog(), open_aligned(files)
+    found = evaluate_files(sides["truth"], sides["prediction"], penalty=PENALTY, progress=progress)
+    assert (progress.expected, progress.done) == ([N], [N])
     assert (found.n_rows, found.n_wrong, found.total_loss) == (N, 0, 0.0)
 
 

@@ -7,13 +7,8 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from abstain._utils.errors import InvalidDataset
-from abstain.streams._formats.base import (
-    N_INSPECTED_ROWS,
-    ColumnBatch,
-    ColumnFormat,
-    ColumnReader,
-    ReadOnceReader,
-)
+from abstain.streams._formats.base import ColumnFormat
+from abstain.streams._formats.column_files import N_INSPECTED_ROWS, ColumnBatch, ColumnReader, ReadOnceReader
 from abstain.streams._formats.columns import arrow, holds_names
 from abstain.streams._formats.input_file import InputFile
 from abstain.streams._formats.names import require_unique

@@ -8,7 +8,8 @@ from typing import IO, Any
 
 from abstain._utils.errors import quoted
 from abstain._utils.numbers import MISSING, is_number
-from abstain.streams._formats.base import N_INSPECTED_ROWS, ColumnBatch, ColumnFormat, ReadOnceReader, TableContent
+from abstain.streams._formats.base import ColumnFormat, TableContent
+from abstain.streams._formats.column_files import N_INSPECTED_ROWS, ColumnBatch, ReadOnceReader
 from abstain.streams._formats.columns import arrow, find_index, holds_names, label_positions, stack_columns
 from abstain.streams._formats.csv_records import (
     data_records,

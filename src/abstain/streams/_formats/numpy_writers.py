@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from abstain._core.tables import Matrix
 from abstain._utils.atomic import spill_file
-from abstain.streams._formats.base import ArraySpec
+from abstain.streams._formats.array_files import ArraySpec
 from abstain.streams._formats.columns import arrow
 
 

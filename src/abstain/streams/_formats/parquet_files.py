@@ -5,14 +5,8 @@ from contextlib import ExitStack, contextmanager
 from typing import IO, Any
 
 from abstain._utils.atomic import temporary_file
-from abstain.streams._formats.base import (
-    N_INSPECTED_ROWS,
-    ColumnBatch,
-    ColumnFormat,
-    ColumnReader,
-    TableContent,
-    value_bytes,
-)
+from abstain.streams._formats.base import ColumnFormat, TableContent
+from abstain.streams._formats.column_files import N_INSPECTED_ROWS, ColumnBatch, ColumnReader, value_bytes
 from abstain.streams._formats.columns import arrow, from_arrow, holds_names
 from abstain.streams._formats.input_file import InputFile
 from abstain.streams._formats.names import require_unique

@@ -9,7 +9,9 @@ from scipy import sparse
 
 from abstain._core.tables import Matrix, Table
 from abstain._utils.errors import InvalidDataset
-from abstain.streams._formats.base import NUMBER_BYTES, ArrayFile, ArrayFormat, batch_height
+from abstain.streams._formats.array_files import ArrayFile
+from abstain.streams._formats.base import ArrayFormat
+from abstain.streams._formats.column_files import NUMBER_BYTES, batch_height
 from abstain.streams._formats.columns import arrow
 from abstain.streams._formats.input_file import InputFile
 from abstain.streams._formats.names import positions, require_unique

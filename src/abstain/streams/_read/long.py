@@ -12,7 +12,7 @@ from scipy import sparse
 
 from abstain._core.tables import Table
 from abstain._utils.errors import InvalidDataset, quoted
-from abstain.streams._formats.base import ColumnReader, QuoteRow
+from abstain.streams._formats.column_files import ColumnReader, QuoteRow
 from abstain.streams._formats.columns import arrow, stack_columns
 from abstain.streams._formats.names import positions
 from abstain.streams._read.batches import Batch

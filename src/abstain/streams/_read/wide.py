@@ -7,7 +7,7 @@ from typing import Self
 
 from abstain._core.tables import Table
 from abstain._utils.errors import InvalidDataset, quoted
-from abstain.streams._formats.base import ColumnBatch, ColumnReader, QuoteRow
+from abstain.streams._formats.column_files import ColumnBatch, ColumnReader, QuoteRow
 from abstain.streams._formats.columns import arrow, find_index, label_positions, range_index, stack_columns
 from abstain.streams._formats.names import label_names_from, positions
 from abstain.streams._read.batches import Batch

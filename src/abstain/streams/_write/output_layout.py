@@ -9,7 +9,7 @@ from scipy import sparse
 
 from abstain._core.prediction import ABSTAIN
 from abstain.streams._arrow_kernels import split_columns
-from abstain.streams._formats.base import ArraySpec
+from abstain.streams._formats.array_files import ArraySpec
 from abstain.streams._formats.columns import arrow, index_name
 from abstain.streams._formats.names import INDEX_NAMES
 from abstain.streams._read.batches import Batch

@@ -13,7 +13,9 @@ import numpy as np
 from abstain._core.prediction import Prediction
 from abstain._utils.atomic import atomic_write, require_writable
 from abstain._utils.errors import InvalidOutput
-from abstain.streams._formats.base import ArrayFormat, ArrayWriter, ColumnFormat, ColumnWriter, Format
+from abstain.streams._formats.array_files import ArrayWriter
+from abstain.streams._formats.base import ArrayFormat, ColumnFormat, Format
+from abstain.streams._formats.column_files import ColumnWriter
 from abstain.streams._formats.columns import arrow
 from abstain.streams._formats.registry import format_called, format_of, list_names
 from abstain.streams._read.batches import Batch
