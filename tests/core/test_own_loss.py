@@ -432,7 +432,7 @@ def test_files_are_decided_and_scored_alike(loss, files):
     np.testing.assert_array_equal(np.nan_to_num(answers, nan=-1), expected.labels)
     y = some_truth(p)
     abstain.write_table(abstain.Table(y, NAMES, [f"r{i}" for i in range(40)]), folder / "y.parquet")
-    scores = evaluate_files(folder / "q.parquet", folder / "y.parquet", loss, 0.1)
+    scores = evaluate_files(folder / "y.parquet", folder / "q.parquet", loss=loss, penalty=0.1)
     assert scores.loss == pytest.approx(metrics.generalized_loss(y, expected, loss=loss, penalty=0.1))
 
 

@@ -19,8 +19,8 @@ from tests.support.cases import random_probabilities
 import abstain
 from abstain import metrics
 from abstain._cli import main
-from abstain.integrations._dask import files as on_cluster
 from abstain.streams import Job, decide_files
+from abstain.streams._sizes import SIZES
 
 pytestmark = pytest.mark.slow
 
@@ -184,7 +184,7 @@ def test_files_are_decided_as_without_a_cluster(cluster, scores, decided, tmp_pa
 def test_large_files_become_parts_and_a_killed_worker_costs_one(
     cluster, client, scores, decided, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(on_cluster, "PART", 30_000)
+    monkeypatch.setattr(SIZES, "cluster_task_bytes", 30_000)
     pids = list(client.run(os.getpid).values())
     watching = Watching(lambda: os.kill(pids[0], signal.SIGKILL))
     ask = scores, tmp_path, JOB

@@ -3,11 +3,11 @@
 import re
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
+from tests.support.files import ProgressLog, write_long
 
 import abstain
 from abstain import InvalidBudget, InvalidProbabilities
@@ -16,7 +16,6 @@ from abstain.metrics import expected_generalized_loss
 from abstain.review._queue import review_queue
 from abstain.streams import open_sources
 from abstain.streams._budget import budget_files
-from abstain.streams._read import batches, column_readers
 from abstain.streams._tables import Table, read_table, write_table
 
 N, M = 240, 6
@@ -61,36 +60,11 @@ OF_LABELS = [
 ]
 
 
+pytestmark = pytest.mark.usefixtures("small_sizes")
+
+
 def name_limits(limits):
     return ", ".join(f"{name}={'by label' if np.size(value) > 1 else value}" for name, value in limits.items())
-
-
-@pytest.fixture(autouse=True)
-def small_batches(monkeypatch):
-    """So that every test has many of them."""
-    monkeypatch.setattr(batches, "BATCH_BYTES", 40 * M * P.itemsize)
-    monkeypatch.setattr(column_readers, "TEXT_CHUNK", 4000)
-
-
-class Told:
-    """Keeps what it is told of each pass."""
-
-    def __init__(self):
-        self.expected, self.done = [], []
-
-    def start(self, n_rows):
-        self.expected.append(n_rows)
-        self.done.append(0)
-
-    def advance(self, n_rows):
-        self.done[-1] += n_rows
-
-
-def write_long(matrix, ids, path):
-    csr = sparse.csr_array(matrix)
-    rows = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
-    columns = {"id": [ids[i] for i in rows], "label": [NAMES[j] for j in csr.indices], "probability": csr.data}
-    (pq.write_table if path.suffix == ".parquet" else pa_csv.write_csv)(pa.table(columns), path)
 
 
 def write_files(p, folder, form):
@@ -98,7 +72,8 @@ def write_files(p, folder, form):
     folder.mkdir()
     for k, rows in enumerate((slice(0, 37), slice(37, 190), slice(190, len(p)))):
         if form.startswith("long"):
-            write_long(p[rows], IDS[rows], folder / f"{k}{form.removeprefix('long')}")
+            path = folder / f"{k}{form.removeprefix('long')}"
+            write_long(p[rows], path, ids=IDS[rows], names=NAMES)
         else:
             values = sparse.csr_array(p[rows]) if form == "sparse.npz" else p[rows]
             write_table(Table(values, NAMES, IDS[rows]), folder / f"{k}.{form.split('.')[-1]}")
@@ -333,7 +308,7 @@ def test_progress_is_told_of_every_pass(form, limits, n_passes, n_without_output
     sources = write_files(table_of(form), tmp_path / "in", form)
     n_known = None if form.startswith("long") else N
     for output, passes in ((tmp_path / "out.parquet", n_passes), (None, n_without_output)):
-        told = Told()
+        told = ProgressLog()
         budget_files(sources, loss=abstain.Hamming(), output=output, progress=told, **limits)
         assert told.expected == [n_known] * passes
         assert told.done == [N] * passes
@@ -434,7 +409,7 @@ def test_probabilities_that_were_rounded_to_float32_stay_probabilities(limits, t
     ids=lambda value: name_limits(value) if isinstance(value, dict) else "",
 )
 def test_limits_that_make_no_sense_are_refused_before_anything_is_read(limits, message, tmp_path):
-    sources, told = with_a_bad_value(tmp_path / "in", ".csv")[0], Told()
+    sources, told = with_a_bad_value(tmp_path / "in", ".csv")[0], ProgressLog()
     with pytest.raises(InvalidBudget, match=re.escape(message)):
         budget_files(sources, loss=COSTS, output=tmp_path / "out.csv", progress=told, **limits)
     assert told.expected == []

@@ -1,21 +1,22 @@
 """Streams: whatever passes through files in batches is what `decide` says of the whole table."""
 
-import gzip
 import pickle
 import re
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
-import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
+from tests.support.files import read_columns, write_long
 
 import abstain
-from abstain import InvalidDataset, InvalidProbabilities
-from abstain.streams import Job, Summary, _unique_ids, decide_file, decide_files, open_sources
-from abstain.streams._read import batches as batches_module, column_readers
+from abstain import InvalidDataset, InvalidOutput, InvalidParameter, InvalidProbabilities
+from abstain.streams import Job, Summary, decide_file, decide_files, open_sources
+from abstain.streams._read.ids import Ids
+from abstain.streams._read.unique_ids import UniqueIds
+from abstain.streams._sizes import SIZES
 from abstain.streams._tables import Table, read_table, write_table
 
 KINDS = (".parquet", ".csv", ".csv.gz", ".arrow", ".feather", ".arrows", ".npy", ".npz")
@@ -24,61 +25,16 @@ N, M = 300, 7
 NAMES = tuple(f"label {j}" for j in range(M))
 IDS = [f"r{i}" for i in range(N)]
 P = np.random.default_rng(0).random((N, M))
+pytestmark = pytest.mark.usefixtures("small_sizes")
 SPARSE = sparse.csr_array(np.where(P < 0.6, 0, P))
 
 
-@pytest.fixture(autouse=True)
-def small_batches(monkeypatch):
-    """So that every test has many of them."""
-    monkeypatch.setattr(batches_module, "BATCH_BYTES", 40 * M * P.itemsize)
-    monkeypatch.setattr(column_readers, "TEXT_CHUNK", 900)
-
-
 def job(loss="hamming", penalty=0.2, **options):
-    return Job(abstain._core.losses.as_loss(loss), abstain._core.penalties.as_penalty(penalty), **options)
+    return Job(loss, penalty, **options)
 
 
 def decided(path, ranking=False):
     return (abstain.PartialRanking if ranking else abstain.PartialPrediction)(read_table(path))
-
-
-def write_long(matrix, ids, names, path):
-    """Row by row, the labels of each in some order."""
-    csr = sparse.csr_array(matrix)
-    rows = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
-    order = np.lexsort((np.random.default_rng(1).random(len(rows)), rows))
-    columns = {
-        "id": pa.array([ids[i] for i in rows[order]]),
-        "label": pa.array([names[j] for j in csr.indices[order]]),
-        "probability": pa.array(csr.data[order]),
-    }
-    table = pa.table(columns)
-    if path.name.endswith(".parquet"):
-        pq.write_table(table, path)
-    elif path.name.endswith(".csv"):
-        pa_csv.write_csv(table, path)
-    elif path.name.endswith(".csv.gz"):
-        with gzip.open(path, "wb") as target:
-            pa_csv.write_csv(table, target)
-    else:
-        make = pa_ipc.new_stream if path.name.endswith(".arrows") else pa_ipc.new_file
-        with pa.OSFile(str(path), "wb") as target, make(target, table.schema) as writer:
-            writer.write_table(table)
-    return path
-
-
-def read_columns(path):
-    """The columns of any file as lists."""
-    name = path.name
-    if name.endswith(".parquet"):
-        table = pq.read_table(path)
-    elif ".csv" in name:
-        with pa.input_stream(str(path), compression="gzip" if name.endswith(".gz") else None) as source:
-            table = pa_csv.read_csv(source)
-    else:
-        with path.open("rb") as source:
-            table = (pa_ipc.open_stream if name.endswith(".arrows") else pa_ipc.open_file)(source).read_all()
-    return {name: table.column(name).to_pylist() for name in table.column_names}
 
 
 # --- every kind and form ----------------------------------------------------------------------------------------------
@@ -100,7 +56,7 @@ def test_wide_tables(kind, dtype, loss, penalty, tmp_path):
     assert 0 < summary.n_abstained == whole.n_abstained.sum() < N * M
     assert (summary.n_rows, summary.n_labels, summary.n_files) == (N, M, 1)
     assert summary.n_ones == (0 if loss == "rank" else (whole.codes == 1).sum())
-    assert summary.expected_loss == pytest.approx(whole.expected_loss.sum(), rel=1e-12)
+    assert summary.total_expected_loss == pytest.approx(whole.expected_loss.sum(), rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -120,7 +76,7 @@ def test_any_kind_into_any_other_without_names(kind, out, tmp_path):
 @pytest.mark.parametrize("loss", ["hamming", "f1", "rank"])
 def test_long_tables(kind, loss, tmp_path):
     ids = list(range(1000, 1000 + N)) if kind != ".csv" else IDS
-    path = write_long(SPARSE, ids, NAMES, tmp_path / f"p{kind}")
+    path = write_long(SPARSE, tmp_path / f"p{kind}", ids=ids, names=NAMES, shuffled=True)
     kept = np.flatnonzero(np.diff(SPARSE.indptr))  # rows without any entry are not there
     summary = decide_files(path, tmp_path / f"out{kind}", job(loss, labels=NAMES))
     whole = abstain.decide(Table(SPARSE[kept], NAMES, [ids[i] for i in kept]), loss, 0.2)
@@ -133,7 +89,7 @@ def test_long_tables(kind, loss, tmp_path):
     assert dict(zip(zip(as_came, found["label"], strict=True), answers, strict=True)) == expected
     assert None in expected.values()
     assert summary.n_rows == len(kept)
-    assert summary.expected_loss == pytest.approx(whole.expected_loss.sum(), rel=1e-12)
+    assert summary.total_expected_loss == pytest.approx(whole.expected_loss.sum(), rel=1e-12)
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -165,7 +121,7 @@ def test_sparse_npz(packed, names, out, tmp_path):
 
 
 def test_long_tables_tell_their_labels_and_go_on_over_pieces(tmp_path):
-    path = write_long(SPARSE, IDS, NAMES, tmp_path / "p.csv")
+    path = write_long(SPARSE, tmp_path / "p.csv", ids=IDS, names=NAMES, shuffled=True)
     sources = open_sources(path)
     assert set(sources.label_names) == set(NAMES)
     order = [sources.label_names.index(name) for name in NAMES]
@@ -228,7 +184,7 @@ def test_records_are_never_cut(tmp_path, monkeypatch):
     ids = [f"{'x' * (i % 13)}\n{i}" + '"' * (i % 3) for i in range(200)]
     write_table(Table(P[:200], NAMES, ids), tmp_path / "p.csv")
     for size in (64, 257, 1000, 1 << 20):
-        monkeypatch.setattr(column_readers, "TEXT_CHUNK", size)
+        monkeypatch.setattr(SIZES, "text_chunk_bytes", size)
         found = list(open_sources(tmp_path / "p.csv").batches())
         assert [name for batch in found for name in batch.ids] == ids
         np.testing.assert_array_equal(np.concatenate([batch.table.values for batch in found]), P[:200])
@@ -258,7 +214,7 @@ def test_folder_into_one_file_and_into_a_folder(kind, tmp_path):
     files = write_parts(tmp_path / "in", kind)
     sources = open_sources(tmp_path / "in")
     assert sources.files == sorted(str(file) for file in files)
-    assert [part.files for part in sources.parts()] == [[file] for file in sources.files]
+    assert [part.files for part in sources.each_file()] == [[file] for file in sources.files]
     assert sources.n_bytes == sum(file.stat().st_size for file in files)
     whole = abstain.decide(Table(P, NAMES, IDS), penalty=0.2)
     found = {}
@@ -289,7 +245,7 @@ def test_resume_keeps_what_is_whole_and_from_the_same_job(tmp_path):
         return summary, [name for name in again if again[name] != stamps[name]], stamps.update(again)
 
     def counted(summary):
-        return summary.n_rows, summary.n_abstained, summary.expected_loss, summary.n_ones
+        return summary.n_rows, summary.n_abstained, summary.total_expected_loss, summary.n_ones
 
     summary, written, _ = rerun(job())
     assert (written, summary.n_kept, counted(summary)) == ([], 3, counted(first))
@@ -327,8 +283,8 @@ def test_one_file_for_a_worker(tmp_path):
 
 @pytest.mark.parametrize(("whole", "few"), [(10**9, 3), (0, 100), (0, 3)], ids=["whole", "by pages", "unpacked"])
 def test_parquet_is_read_in_parts_of_any_kind(whole, few, tmp_path, monkeypatch):
-    monkeypatch.setattr(column_readers, "READ_BYTES", whole)
-    monkeypatch.setattr(column_readers, "FEW", few)
+    monkeypatch.setattr(SIZES, "row_groups_read_bytes", whole)
+    monkeypatch.setattr(SIZES, "columns_read_together", few)
     names = ["a.b", "a", "c", "b", "a.b.c", "d", "e"]
     columns = {"e": P[:, 6], "id": IDS} | {name: P[:, j] for j, name in enumerate(names[:6])}
     for k, size in enumerate((1, 30, 1000)):
@@ -379,9 +335,9 @@ def test_output_never_takes_the_place_of_an_input(tmp_path):
     files = write_parts(tmp_path / "in")
     before = [file.read_bytes() for file in files]
     for output in (tmp_path / "in", files[1], tmp_path / "in" / ".." / "in" / "part-0.parquet"):
-        with pytest.raises(InvalidDataset, match="is an input; choose another output"):
+        with pytest.raises(InvalidOutput, match="is an input; choose another output"):
             decide_files(tmp_path / "in", output, job())
-    with pytest.raises(InvalidDataset, match=r"part-0\.parquet: is given twice"):
+    with pytest.raises(InvalidParameter, match=r"part-0\.parquet: is given twice"):
         decide_files([tmp_path / "in", files[0]], tmp_path / "out.parquet", job())
     assert [file.read_bytes() for file in files] == before
 
@@ -393,14 +349,14 @@ def test_output_never_takes_the_place_of_an_input(tmp_path):
 @pytest.mark.parametrize("whole_numbers", [False, True])
 @pytest.mark.parametrize("form", ["wide", "long"])
 def test_no_two_rows_have_the_same_id(run, whole_numbers, form, tmp_path, monkeypatch):
-    monkeypatch.setattr(_unique_ids, "RUN", run)
+    monkeypatch.setattr(SIZES, "id_run_rows", run)
     ids = [7 * i for i in range(N)] if whole_numbers else IDS
     for k, some in enumerate(([*ids[:120]], [*ids[120:250], ids[17], *ids[250:]])):
         rows = slice(0, len(some))
         if form == "wide":
             write_table(Table(P[rows], NAMES, some), tmp_path / f"{k}.parquet")
         else:
-            write_long(P[rows], some, NAMES, tmp_path / f"{k}.parquet")
+            write_long(P[rows], tmp_path / f"{k}.parquet", ids=some, names=NAMES, shuffled=True)
     form_hint = "; the rows of an instance must follow each other" if form == "long" else ""
     message = rf"1\.parquet: row 130 has the id {ids[17]!r}, as row 17 of .*0\.parquet has{form_hint}$"
     files = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
@@ -413,7 +369,7 @@ def test_no_two_rows_have_the_same_id(run, whole_numbers, form, tmp_path, monkey
 
 
 def test_hashes_tell_ids_apart(monkeypatch):
-    monkeypatch.setattr(_unique_ids, "RUN", 1000)
+    monkeypatch.setattr(SIZES, "id_run_rows", 1000)
     texts = [f"{i}" * (i % 4) + "\0" * (i % 7) for i in range(20_000)] + ["é", "e", "\U0001f600", "1", "01", "1 "]
     texts = list(dict.fromkeys(filter(None, texts)))
     kinds = [
@@ -432,17 +388,17 @@ def test_hashes_tell_ids_apart(monkeypatch):
                 return names[row if row < len(names) else 5].as_py()
 
         for repeated in (None, 5):
-            watch = _unique_ids.Identity(Sources())
+            unique_ids = UniqueIds(Sources())
             array = names if repeated is None else pa.concat_arrays([names, names.slice(repeated, 1)])
             for first in range(0, len(array), 777):
-                watch.add(batches_module.Ids(array.slice(first, 777)), "a", first)
+                unique_ids.add(Ids(array.slice(first, 777)), "a", first)
             if repeated is None:
-                watch.finish()
+                unique_ids.finish()
             else:
                 with pytest.raises(
                     InvalidDataset, match=re.escape(f"row {len(names)} has the id {names[5].as_py()!r}, as row 5")
                 ):
-                    watch.finish()
+                    unique_ids.finish()
 
 
 @pytest.mark.parametrize("empty", [None, ""])
@@ -474,7 +430,7 @@ def test_long_row_without_an_instance_or_a_label(kind, row, column, tmp_path):
 @pytest.mark.parametrize("chunk", [40, 64, 1 << 20])
 def test_lines_of_long_tables_are_counted_over_many_chunks(chunk, tmp_path, monkeypatch):
     """The rows of an instance may begin in one chunk of the text, and end some chunks later."""
-    monkeypatch.setattr(column_readers, "TEXT_CHUNK", chunk)
+    monkeypatch.setattr(SIZES, "text_chunk_bytes", chunk)
     rows = [(name, f"label {j}", 0.5) for i, name in enumerate("abcdefgh") for j in range(1 + 3 * i)]
     for bad in range(0, len(rows), 7):
         lines = [f"{name},{label},{'oops' if k == bad else p}" for k, (name, label, p) in enumerate(rows)]
@@ -611,11 +567,11 @@ def test_bad_labels_are_left_open_and_the_others_decided_best(loss, penalty, is_
         for row, is_bad, code in zip(p, bad, codes, strict=True)
     ]
     np.testing.assert_allclose(attained + charged, best, atol=1e-9)
-    assert summary.expected_loss == pytest.approx(best.sum(), abs=1e-8)
+    assert summary.total_expected_loss == pytest.approx(best.sum(), abs=1e-8)
 
 
 def test_open_labels_where_none_may_be(tmp_path):
     write_table(Table([[0.9, np.nan], [np.nan, np.nan], [0.2, 0.4]]), tmp_path / "p.parquet")
     summary = decide_files(tmp_path / "p.parquet", tmp_path / "out.npy", job(penalty="none", on_error="abstain"))
     assert np.load(tmp_path / "out.npy").tolist() == [[1, -1], [-1, -1], [0, 0]]
-    assert summary.expected_loss == pytest.approx(0.1 + 0.6)
+    assert summary.total_expected_loss == pytest.approx(0.1 + 0.6)

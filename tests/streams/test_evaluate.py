@@ -9,12 +9,14 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
+from tests.support import files as support
 
 import abstain
 from abstain import InvalidDataset, InvalidLabels, InvalidProbabilities, metrics
 from abstain.streams import Job, decide_files
-from abstain.streams._evaluate import Scores, evaluate_files, open_beside
-from abstain.streams._read import batches, column_readers
+from abstain.streams._alignment import open_aligned
+from abstain.streams._evaluate import Scores, evaluate_files
+from abstain.streams._sizes import SIZES
 from abstain.streams._tables import Table, write_table
 
 N, M = 170, 5
@@ -31,43 +33,21 @@ LOSSES = {"costs": abstain.Hamming(np.linspace(0.5, 6.0, M), np.linspace(1.5, 0.
     name: kind() for name, kind in abstain._core.losses.LOSSES.items()
 }
 PENALTY = abstain.Concave(0.15)
+pytestmark = pytest.mark.usefixtures("small_sizes")
 KINDS = (".parquet", ".csv", ".csv.gz", ".arrow", ".arrows", ".npy", ".npz")
 
 
-@pytest.fixture(autouse=True)
-def small_batches(monkeypatch):
-    """So that every table has many of them, with fewer rows where these have ids."""
-    monkeypatch.setattr(batches, "BATCH_BYTES", 31 * M * P.itemsize)
-    monkeypatch.setattr(column_readers, "TEXT_CHUNK", 700)
-
-
-class Told:
-    """Keeps what it is told."""
-
-    def __init__(self):
-        self.expected, self.done = [], 0
-
-    def start(self, n_rows):
-        self.expected.append(n_rows)
-
-    def advance(self, n_rows):
-        self.done += n_rows
-
-
 def write_long(matrix, path, value, ids=IDS, names=NAMES):
-    """What is not 0; −1 is left open."""
-    rows, labels = np.nonzero(matrix)
-    numbers = [None if x == -1 else x for x in np.asarray(matrix)[rows, labels].tolist()]
-    columns = {"id": [ids[i] for i in rows], "label": [str(names[j]) for j in labels], value: numbers}
-    (pq.write_table if path.suffix == ".parquet" else pa_csv.write_csv)(pa.table(columns), path)
-    return path
+    return support.write_long(matrix, path, ids=ids, names=names, value=value)
 
 
 def score(files, loss="hamming", penalty=PENALTY, **options):
     """The files of each side, scored as the command line does it."""
-    sides = open_beside(files, **options)
+    sides = open_aligned(files, **options)
     loss = LOSSES[loss] if isinstance(loss, str) else loss
-    return evaluate_files(sides["prediction"], sides["truth"], loss, penalty, probabilities=sides.get("probabilities"))
+    return evaluate_files(
+        sides["truth"], sides["prediction"], loss=loss, penalty=penalty, probabilities=sides.get("probabilities")
+    )
 
 
 def check(found, truth, prediction, loss, penalty=PENALTY, p=None):
@@ -88,10 +68,10 @@ def check(found, truth, prediction, loss, penalty=PENALTY, p=None):
         assert 0 < found.n_wrong == ((codes != truth) & ~left_open).sum()
         assert found.answered_error_rate == metrics.answered_error_rate(truth, prediction)
     if p is None:
-        assert (found.expected_loss, found.n_errors, found.n_caught) == (None, None, None)
+        assert (found.total_expected_loss, found.n_errors, found.n_caught) == (None, None, None)
         return
     expected = metrics.expected_generalized_loss(p, prediction, loss=loss, penalty=penalty)
-    assert found.expected_loss == pytest.approx(len(p) * expected, rel=1e-12)
+    assert found.total_expected_loss == pytest.approx(len(p) * expected, rel=1e-12)
     if loss.gives_rankings:
         assert (found.n_errors, found.n_caught) == (None, None)
         assert np.isnan(found.error_capture_rate)
@@ -133,7 +113,7 @@ def test_what_decide_writes_is_scored(kind, loss, tmp_path):
     found = score(files | {"probabilities": tmp_path / f"p{kind}"}, loss)
     prediction = abstain.decide(P, LOSSES[loss], PENALTY)
     check(found, Y, prediction, LOSSES[loss], p=P)
-    assert found.expected_loss == pytest.approx(prediction.expected_loss.sum(), rel=1e-12)
+    assert found.total_expected_loss == pytest.approx(prediction.expected_loss.sum(), rel=1e-12)
 
 
 FORMS = [
@@ -221,7 +201,7 @@ def test_any_penalty(form, penalty, tmp_path):
 @pytest.mark.parametrize("sizes", [(7, 50), (50, 7), (N, 1), (1, N)])
 @pytest.mark.parametrize("small", [1, 13 * M, 1 << 20])
 def test_row_groups_and_batches_of_any_size(sizes, small, tmp_path, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH_BYTES", small * P.itemsize)
+    monkeypatch.setattr(SIZES, "batch_bytes", small * P.itemsize)
     prediction, files = abstain.decide(P, "f1", PENALTY), {}
     for name, values, size in (("prediction", prediction.codes, sizes[0]), ("truth", Y, sizes[1])):
         files[name] = tmp_path / f"{name}.parquet"
@@ -270,7 +250,7 @@ def test_labels_are_matched_by_name(loss, truth_form, tmp_path):
         write_table(Table(Y[:, order], mixed, IDS), files["truth"])
     else:
         write_long(Y[:, order], files["truth"], "relevant", names=mixed)
-    sides = open_beside(files)
+    sides = open_aligned(files)
     assert [sources.label_names for sources in sides.values()] == [NAMES] * 3
     check(score(files, loss), Y, prediction, LOSSES[loss], p=P)
 
@@ -292,11 +272,11 @@ def test_long_tables_have_the_labels_of_any_of_them(tmp_path):
     (tmp_path / "y.csv").write_text("id,label,relevant\nx,a,1\ny,b,1\nz,c,0\n")
     (tmp_path / "p.csv").write_text("id,label,probability\nx,a,0.9\ny,a,0.3\nz,c,0.6\n")
     files = {"prediction": tmp_path / "q.csv", "truth": tmp_path / "y.csv", "probabilities": tmp_path / "p.csv"}
-    assert [sources.label_names for sources in open_beside(files).values()] == [("a", "c", "b")] * 3
+    assert [sources.label_names for sources in open_aligned(files).values()] == [("a", "c", "b")] * 3
     found = score(files, penalty=abstain.Linear(0.1))
     counts = found.n_rows, found.n_labels, found.n_abstained, found.n_wrong, found.n_errors, found.n_caught
     assert counts == (3, 3, 1, 1, 2, 1)
-    assert (found.total_loss, found.expected_loss) == (pytest.approx(1.1), pytest.approx(0.1 + 0.3 + 0.1))
+    assert (found.total_loss, found.total_expected_loss) == (pytest.approx(1.1), pytest.approx(0.1 + 0.3 + 0.1))
 
 
 def test_error_capture_by_hand(tmp_path):
@@ -309,7 +289,7 @@ def test_error_capture_by_hand(tmp_path):
     assert (found.n_errors, found.n_caught, found.error_capture_rate) == (3, 2, pytest.approx(2 / 3))
     assert (found.n_wrong, found.answered_error_rate, found.abstention_rate) == (1, pytest.approx(1 / 3), 0.5)
     assert found.loss == pytest.approx((1 + 0.25 + 0.5) / 2)
-    assert found.expected_loss == pytest.approx(0.1 + 0.2 + 0.1 + 3 * 0.25)
+    assert found.total_expected_loss == pytest.approx(0.1 + 0.2 + 0.1 + 3 * 0.25)
 
 
 def test_rates_of_nothing_are_no_numbers(tmp_path):
@@ -333,9 +313,9 @@ def test_progress_counts_the_rows(forms, tmp_path):
             write_table(Table(Y_THIN, NAMES, IDS), file)
         else:
             write_long(Y_THIN, file, "answer" if name == "prediction" else "relevant")
-    told, sides = Told(), open_beside(files)
-    found = evaluate_files(sides["prediction"], sides["truth"], LOSSES["hamming"], PENALTY, progress=told)
-    assert (told.expected, told.done) == ([N], N)
+    progress, sides = support.ProgressLog(), open_aligned(files)
+    found = evaluate_files(sides["truth"], sides["prediction"], penalty=PENALTY, progress=progress)
+    assert (progress.expected, progress.done) == ([N], [N])
     assert (found.n_rows, found.n_wrong, found.total_loss) == (N, 0, 0.0)
 
 

@@ -49,7 +49,7 @@ def seen(folder):
     return sorted(str(file.relative_to(folder)) for file in folder.rglob("[!.]*") if file.is_file())
 
 
-def drafts(folder):
+def unfinished_files(folder):
     return list(folder.rglob(".*.part"))
 
 
@@ -62,7 +62,7 @@ def wait_until(condition, process):
 
 
 def begun(folder):
-    return any(draft.stat().st_size > 0 for draft in drafts(folder))
+    return any(draft.stat().st_size > 0 for draft in unfinished_files(folder))
 
 
 @pytest.mark.parametrize("kind", [".parquet", ".csv", ".arrow", ".npy"])
@@ -88,13 +88,13 @@ def test_killed_in_a_folder_and_resumed(scores, tmp_path):
         process.kill()
     assert seen(tmp_path) in (["out/0.npy"], ["out/0.npy", "out/1.npy"])
     state = (tmp_path / "out" / "0.npy").stat()
-    for draft in drafts(tmp_path):
+    for draft in unfinished_files(tmp_path):
         os.utime(draft, (0, 0))  # as if it had been killed long ago
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "there already" in done.stdout
     assert (tmp_path / "out" / "0.npy").stat().st_mtime_ns == state.st_mtime_ns
     assert seen(tmp_path) == [f"out/{k}.npy" for k in range(3)]
-    assert drafts(tmp_path) == []
+    assert unfinished_files(tmp_path) == []
     for k in range(3):
         found = np.load(tmp_path / "out" / f"{k}.npy")
         np.testing.assert_array_equal(found, np.tile(abstain.decide(P[k::3], "f1", 0.01).labels, (6, 1)))
@@ -178,7 +178,7 @@ def test_a_full_disk(kind, scores, tmp_path):
         assert done.returncode == 1
         assert done.stderr == f"Error: {disk / f'q{kind}'}: No space left on device; nothing was written\n"
         assert seen(disk) == ["precious"]
-        assert drafts(disk) == []
+        assert unfinished_files(disk) == []
 
 
 # What needs the folder for temporary files: packed arrays, row groups too large to be read as a whole, ids too many to

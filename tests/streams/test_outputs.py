@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from tests.support.files import ProgressLog
 
 from abstain._cli import main
 from abstain._utils.atomic import atomic_write, find_same, require_writable
-from abstain._utils.errors import InvalidDataset
+from abstain._utils.errors import InvalidOutput
 from abstain.streams import Job, budget_files, decide_files
 from abstain.streams._tables import Table, read_table, write_table
 
@@ -126,29 +127,17 @@ def test_a_folder_of_answers_that_cannot_be_written():
     unwritable(["decide", "p.csv", "-o", f"{FORBIDDEN}/new/deep/"], "new/deep/p.csv")
 
 
-class Watch:
-    """Counts the rows that are read."""
-
-    n_rows = 0
-
-    def start(self, n_rows):
-        pass
-
-    def advance(self, n_rows):
-        self.n_rows += n_rows
-
-
 @needs_forbidden
 def test_no_row_is_read_for_what_cannot_be_written():
-    watch = Watch()
+    progress = ProgressLog()
     with pytest.raises(OSError, match="cannot be written"):
-        decide_files("p.csv", FORBIDDEN / "q.csv", Job("hamming", 0.1), progress=watch)
+        decide_files("p.csv", FORBIDDEN / "q.csv", Job("hamming", 0.1), progress=progress)
     for files in ({"output": FORBIDDEN / "q.csv"}, {"output": "q.csv", "queue": FORBIDDEN / "q.csv"}):
         with pytest.raises(OSError, match="cannot be written"):
-            budget_files("p.csv", rate=0.1, progress=watch, **files)
-    with pytest.raises(InvalidDataset, match="the answers go there"):
-        budget_files("p.csv", rate=0.1, progress=watch, output="q.csv", queue="sub/../q.csv")
-    assert watch.n_rows == 0
+            budget_files("p.csv", rate=0.1, progress=progress, **files)
+    with pytest.raises(InvalidOutput, match="the answers go there"):
+        budget_files("p.csv", rate=0.1, progress=progress, output="q.csv", queue="sub/../q.csv")
+    assert sum(progress.done) == 0
 
 
 @needs_forbidden

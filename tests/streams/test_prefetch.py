@@ -11,9 +11,10 @@ from click.testing import CliRunner
 
 import abstain
 from abstain._cli import main
-from abstain.streams._prefetch import ahead
-from abstain.streams._read import batches, column_readers
-from abstain.streams._read.files import _Resumed
+from abstain.streams._formats.input_file import PeekedStream
+from abstain.streams._formats.parquet_files import ParquetReader
+from abstain.streams._prefetch import prefetch
+from abstain.streams._sizes import SIZES
 
 
 def stage_threads():
@@ -35,13 +36,13 @@ class Slow:
 
 
 def test_the_same_items_in_the_same_order():
-    with ahead(range(100)) as items:
+    with prefetch(range(100)) as items:
         assert list(items) == list(range(100))
 
 
 def test_items_are_made_ahead_but_not_far():
     made = []
-    with ahead((made.append(k) or k for k in range(100)), depth=3) as items:
+    with prefetch((made.append(k) or k for k in range(100)), depth=3) as items:
         assert next(items) == 0
         end = time.monotonic() + 60
         while len(made) < 3 and time.monotonic() < end:
@@ -53,7 +54,7 @@ def test_items_are_made_ahead_but_not_far():
 def test_the_items_are_closed_when_the_context_ends(stop):
     slow = Slow(range(5))
     try:
-        with ahead(slow) as items:
+        with prefetch(slow) as items:
             for _ in items:
                 if stop == "early":
                     break
@@ -71,7 +72,7 @@ def test_an_error_of_the_items_is_raised_where_they_are_used():
         raise KeyError("there")
 
     found = []
-    with pytest.raises(KeyError, match="there"), ahead(items()) as made:
+    with pytest.raises(KeyError, match="there"), prefetch(items()) as made:
         found.extend(made)
     assert found == [1]
     assert stage_threads() == []
@@ -81,13 +82,13 @@ def test_a_stage_that_fails_closes_the_stage_before_it():
     slow = Slow(range(100))
 
     def second():
-        with ahead(slow) as items:
+        with prefetch(slow) as items:
             for k in items:
                 if k == 3:
                     raise KeyError("between")
                 yield k
 
-    with pytest.raises(KeyError, match="between"), ahead(second()) as items:
+    with pytest.raises(KeyError, match="between"), prefetch(second()) as items:
         list(items)
     assert slow.is_closed
     assert stage_threads() == []
@@ -99,13 +100,13 @@ def test_stages_that_wait_for_input_in_vain_are_stopped():
     with open(reading, "rb", buffering=0) as source, open(writing, "wb"):  # noqa: PTH123
 
         def first():
-            yield _Resumed(b"", source).read(1)
+            yield PeekedStream(b"", source).read(1)
 
         def second():
-            with ahead(first()) as items:
+            with prefetch(first()) as items:
                 yield from items
 
-        with pytest.raises(KeyError, match="meanwhile"), ahead(second()):
+        with pytest.raises(KeyError, match="meanwhile"), prefetch(second()):
             raise KeyError("meanwhile")
         assert stage_threads() == []
 
@@ -131,17 +132,17 @@ def scores(tmp_path):
 )
 def test_a_command_that_fails_leaves_the_process_as_it_was(command, scores, monkeypatch):
     """Called in a test, a notebook or a server, where the reading of a file takes long to end."""
-    pieces, closed = column_readers.ParquetReader.pieces, []
+    column_batches, closed = ParquetReader.column_batches, []
 
-    def slow_pieces(*args):
+    def slow_batches(*args):
         try:
-            yield from pieces(*args)
+            yield from column_batches(*args)
         finally:
             time.sleep(0.2)
             closed.append(True)
 
-    monkeypatch.setattr(column_readers.ParquetReader, "pieces", slow_pieces)
-    monkeypatch.setattr(batches, "BATCH_BYTES", 8 * 3 * 50)
+    monkeypatch.setattr(ParquetReader, "column_batches", slow_batches)
+    monkeypatch.setattr(SIZES, "batch_bytes", 8 * 3 * 50)
     monkeypatch.setattr(os, "_exit", lambda code: pytest.fail(f"the process would have ended with {code}"))
     monkeypatch.chdir(scores)
     result = CliRunner().invoke(main, command)

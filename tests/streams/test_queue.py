@@ -1,25 +1,23 @@
 """The review queue of a stream, whatever is spilled on the way, against the queue of the whole table."""
 
-import gzip
 import re
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.ipc as pa_ipc
 import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
+from tests.support.files import read_columns, write_long
 
 import abstain
-from abstain import InvalidDataset, InvalidProbabilities
+from abstain import InvalidDataset, InvalidOutput, InvalidProbabilities
 from abstain._core.tables import Axes
 from abstain.review._queue import review_queue
 from abstain.streams import Job, decide_files
-from abstain.streams._read import batches, column_readers
+from abstain.streams._sizes import SIZES
 from abstain.streams._tables import Table, read_table, write_table
-from abstain.streams._write import queue as queue_module
 
+pytestmark = pytest.mark.usefixtures("small_sizes")
 KINDS = (".csv", ".csv.gz", ".parquet", ".arrow", ".arrows")
 N, M = 150, 5
 NAMES = tuple(f"label, {j}" for j in range(M))
@@ -36,17 +34,10 @@ LOSSES = {"costs": abstain.Hamming(np.linspace(0.5, 2.0, M), np.linspace(1.5, 0.
 }
 # How many entries are sorted in memory, how many of a run are read at a time, how many are written, and how many runs
 # become one.
-SIZES = {"in memory": (1 << 21, 1 << 13, 1 << 18, 64), "spilled": (40, 7, 13, 64), "one by one": (1, 1, 1, 2)}
+QUEUE_SIZES = {"in memory": (1 << 21, 1 << 13, 1 << 18, 64), "spilled": (40, 7, 13, 64), "one by one": (1, 1, 1, 2)}
 
 
-@pytest.fixture(autouse=True)
-def small_batches(monkeypatch):
-    """So that every test has many of them."""
-    monkeypatch.setattr(batches, "BATCH_BYTES", 20 * M * P.itemsize)
-    monkeypatch.setattr(column_readers, "TEXT_CHUNK", 900)
-
-
-@pytest.fixture(params=SIZES)
+@pytest.fixture(params=QUEUE_SIZES)
 def sizes(request, monkeypatch):
     use_sizes(monkeypatch, request.param)
 
@@ -57,35 +48,16 @@ def spilled(monkeypatch):
 
 
 def use_sizes(monkeypatch, which):
-    for name, size in zip(("RUN", "CHUNK", "WRITTEN", "MOST_RUNS"), SIZES[which], strict=True):
-        monkeypatch.setattr(queue_module, name, size)
+    names = "queue_run_entries", "queue_chunk_entries", "queue_written_entries", "queue_merged_runs"
+    for name, size in zip(names, QUEUE_SIZES[which], strict=True):
+        monkeypatch.setattr(SIZES, name, size)
 
 
 def job(loss="hamming", penalty=None, **options):
     chosen = LOSSES[loss]
     if penalty is None:
         penalty = 0.1 if chosen.is_decomposable else 0.02
-    return Job(chosen, abstain._core.penalties.as_penalty(penalty), **options)
-
-
-def read_queue(path):
-    """The columns of a queue as lists."""
-    if path.name.endswith(".parquet"):
-        table = pq.read_table(path)
-    elif ".csv" in path.name:
-        with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as source:
-            table = pa_csv.read_csv(source)
-    else:
-        with path.open("rb") as source:
-            table = (pa_ipc.open_stream if path.name.endswith(".arrows") else pa_ipc.open_file)(source).read_all()
-    return table.to_pydict()
-
-
-def write_long(matrix, ids, path):
-    csr = sparse.csr_array(matrix)
-    rows = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
-    columns = {"id": [ids[i] for i in rows], "label": [NAMES[j] for j in csr.indices], "probability": csr.data}
-    (pq.write_table if path.suffix == ".parquet" else pa_csv.write_csv)(pa.table(columns), path)
+    return Job(chosen, penalty, **options)
 
 
 def whole_queue(p, prediction, loss, ids=None, names=NAMES):
@@ -132,7 +104,7 @@ def test_any_loss_and_any_size_of_runs(p, loss, sizes, tmp_path):
     summary = decide_files(tmp_path / "p.parquet", tmp_path / "out.npz", job(loss), queue=tmp_path / "queue.arrow")
     prediction = abstain.decide(p, LOSSES[loss], job(loss).penalty)
     expected = whole_queue(p, prediction, LOSSES[loss], TEXTS)
-    check_queue(read_queue(tmp_path / "queue.arrow"), expected)
+    check_queue(read_columns(tmp_path / "queue.arrow"), expected)
     assert summary.n_abstained == len(expected["id"])
     assert p is P or len(set(expected["saves"])) < len(expected["saves"])
     assert files_in(tmp_path) == ["out.npz", "p.parquet", "queue.arrow"]
@@ -143,7 +115,7 @@ def test_ties_come_in_the_order_of_rows_and_labels_over_many_runs(sizes, tmp_pat
     decide_files(tmp_path / "p.npz", tmp_path / "out.npz", job(penalty=0.01), queue=tmp_path / "queue.csv")
     saves = np.minimum(TIED, 1 - TIED)
     slow = sorted((-saves[i, j], i, j) for i, j in np.argwhere(saves > 0.01).tolist())
-    found = read_queue(tmp_path / "queue.csv")
+    found = read_columns(tmp_path / "queue.csv")
     assert found["id"] == [i for _, i, _ in slow]
     assert found["label"] == [NAMES[j] for _, _, j in slow]
     assert found["saves"] == [-saved for saved, _, _ in slow]
@@ -153,7 +125,7 @@ def test_ties_come_in_the_order_of_rows_and_labels_over_many_runs(sizes, tmp_pat
 def test_all_the_same_stay_as_they_came(sizes, tmp_path):
     np.save(tmp_path / "p.npy", np.full((N, M), 0.5))
     decide_files(tmp_path / "p.npy", tmp_path / "out.npy", job(), queue=tmp_path / "queue.csv")
-    found = read_queue(tmp_path / "queue.csv")
+    found = read_columns(tmp_path / "queue.csv")
     assert found["id"] == np.repeat(np.arange(N), M).tolist()
     assert found["label"] == np.tile(np.arange(M), N).tolist()
 
@@ -164,7 +136,7 @@ def test_any_kind_of_file_and_of_ids(kind, ids, spilled, tmp_path):
     write_table(Table(TIED, NAMES, ids), tmp_path / "p.parquet")
     decide_files(tmp_path / "p.parquet", tmp_path / "out.csv", job("f1"), queue=tmp_path / f"queue{kind}")
     prediction = abstain.decide(TIED, "f1", job("f1").penalty)
-    check_queue(read_queue(tmp_path / f"queue{kind}"), whole_queue(TIED, prediction, LOSSES["f1"], ids))
+    check_queue(read_columns(tmp_path / f"queue{kind}"), whole_queue(TIED, prediction, LOSSES["f1"], ids))
     assert files_in(tmp_path) == sorted(["out.csv", "p.parquet", f"queue{kind}"])
 
 
@@ -186,7 +158,7 @@ def test_labels_without_names_are_numbered(names, spilled, tmp_path):
     decide_files(tmp_path / "p.parquet", tmp_path / "out.csv", job(), queue=tmp_path / "queue.parquet")
     called = [str(j) for j in range(M)] if names is None else names
     expected = whole_queue(P, abstain.decide(P, penalty=0.1), LOSSES["hamming"], names=called)
-    check_queue(read_queue(tmp_path / "queue.parquet"), expected)
+    check_queue(read_columns(tmp_path / "queue.parquet"), expected)
 
 
 def write_parts(folder, p, ids=None, is_sparse=False):
@@ -208,7 +180,7 @@ def test_several_files_have_one_queue(ids, to_folder, sizes, tmp_path):
     output = f"{tmp_path}/out/" if to_folder else tmp_path / "out.npz"
     decide_files(tmp_path / "in", output, job(), queue=tmp_path / "queue.csv")
     expected = whole_queue(TIED, abstain.decide(TIED, penalty=0.1), LOSSES["hamming"], ids)
-    check_queue(read_queue(tmp_path / "queue.csv"), expected)
+    check_queue(read_columns(tmp_path / "queue.csv"), expected)
     assert files_in(tmp_path) == sorted(["in", "out" if to_folder else "out.npz", "queue.csv"])
 
 
@@ -216,7 +188,7 @@ def test_rows_without_ids_are_counted_over_all_files_if_the_output_is_a_folder(s
     write_parts(tmp_path / "in", TIED)
     decide_files(tmp_path / "in", f"{tmp_path}/out/", job(), queue=tmp_path / "queue.csv")
     expected = whole_queue(TIED, abstain.decide(TIED, penalty=0.1), LOSSES["hamming"])
-    check_queue(read_queue(tmp_path / "queue.csv"), expected)
+    check_queue(read_columns(tmp_path / "queue.csv"), expected)
 
 
 @pytest.mark.parametrize("form", ["npz", "npz without ids", "long.csv", "long.parquet"])
@@ -228,35 +200,35 @@ def test_sparse_and_long_tables(form, loss, spilled, tmp_path):
         write_table(Table(sparse.csr_array(THIN), NAMES, ids), path)
     else:
         path = tmp_path / f"p{form.removeprefix('long')}"
-        write_long(THIN, ids, path)
+        write_long(THIN, path, ids=ids, names=NAMES)
     decide_files(path, tmp_path / "out.npz", job(loss, labels=NAMES), queue=tmp_path / "queue.parquet")
     table = sparse.csr_array(THIN)
     prediction = abstain.decide(table, LOSSES[loss], job(loss).penalty)
-    check_queue(read_queue(tmp_path / "queue.parquet"), whole_queue(table, prediction, LOSSES[loss], ids))
+    check_queue(read_columns(tmp_path / "queue.parquet"), whole_queue(table, prediction, LOSSES[loss], ids))
     assert files_in(tmp_path) == sorted(["out.npz", path.name, "queue.parquet"])
 
 
 def test_rows_of_long_tables_may_list_nothing_that_was_asked_for(spilled, tmp_path):
     thin = np.where(RANDOM.random((N, M)) < 0.7, 0.0, TIED)
     thin[:, 0] = 0.25
-    write_long(thin, TEXTS, tmp_path / "p.csv")
+    write_long(thin, tmp_path / "p.csv", ids=TEXTS, names=NAMES)
     some = NAMES[:0:-1]
     decide_files(tmp_path / "p.csv", tmp_path / "out.csv", job(labels=some), queue=tmp_path / "queue.csv")
     table = sparse.csr_array(thin[:, :0:-1])
     assert (np.diff(table.indptr) == 0).any()
     expected = whole_queue(table, abstain.decide(table, penalty=0.1), LOSSES["hamming"], TEXTS, some)
-    check_queue(read_queue(tmp_path / "queue.csv"), expected, n_least=40)
+    check_queue(read_columns(tmp_path / "queue.csv"), expected, n_least=40)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_to_review(kind, tmp_path):
     write_table(Table(P, NAMES, TEXTS), tmp_path / "p.parquet")
     decide_files(tmp_path / "p.parquet", tmp_path / "out.csv", job(penalty=0.5), queue=tmp_path / f"queue{kind}")
-    found = read_queue(tmp_path / f"queue{kind}")
+    found = read_columns(tmp_path / f"queue{kind}")
     assert found == {"id": [], "label": [], "probability": [], "saves": []}
     write_table(Table(np.empty((0, 2)), ["a", "b"]), tmp_path / "p.parquet")
     decide_files(tmp_path / "p.parquet", tmp_path / "out.csv", job(), queue=tmp_path / f"queue{kind}")
-    assert read_queue(tmp_path / f"queue{kind}") == found
+    assert read_columns(tmp_path / f"queue{kind}") == found
 
 
 @pytest.mark.parametrize("n_open", [20, 33, 60])
@@ -265,7 +237,7 @@ def test_rows_at_the_end_that_leave_nothing_open(n_open, spilled, tmp_path):
     write_table(Table(p, NAMES), tmp_path / "p.npz")
     decide_files(tmp_path / "p.npz", tmp_path / "out.npz", job(), queue=tmp_path / "queue.csv")
     check_queue(
-        read_queue(tmp_path / "queue.csv"), whole_queue(p, abstain.decide(p, penalty=0.1), LOSSES["hamming"]), 40
+        read_columns(tmp_path / "queue.csv"), whole_queue(p, abstain.decide(p, penalty=0.1), LOSSES["hamming"]), 40
     )
 
 
@@ -293,7 +265,7 @@ def test_bad_values_are_queued_without_a_probability(is_sparse, loss, spilled, t
     is_bad = [bad[i, NAMES.index(label)] for i, label in zip(expected["id"], expected["label"], strict=True)]
     expected["probability"] = [None if x else p for p, x in zip(expected["probability"], is_bad, strict=True)]
     expected["id"] = [TEXTS[i] for i in expected["id"]]
-    check_queue(read_queue(tmp_path / "queue.parquet"), expected)
+    check_queue(read_columns(tmp_path / "queue.parquet"), expected)
     assert summary.n_repaired == sum(is_bad) == bad.sum() > 20
     assert files_in(tmp_path) == ["out.npz", "p.npz", "queue.parquet"]
 
@@ -319,7 +291,7 @@ def check_bad_text(texts, tmp_path):
 def test_bad_values_in_tables_of_whole_numbers_are_guessed_too(tmp_path):
     pq.write_table(pa.table({"a": [0, 1, 7], "b": [1, 0, 1]}), tmp_path / "p.parquet")
     decide_files(tmp_path / "p.parquet", tmp_path / "out.csv", job(on_error="abstain"), queue=tmp_path / "queue.csv")
-    assert read_queue(tmp_path / "queue.csv") == {"id": [2], "label": ["a"], "probability": [None], "saves": [0.5]}
+    assert read_columns(tmp_path / "queue.csv") == {"id": [2], "label": ["a"], "probability": [None], "saves": [0.5]}
 
 
 @pytest.mark.parametrize("ids", [None, TEXTS], ids=["no ids", "text"])
@@ -336,7 +308,7 @@ def test_rows_that_are_skipped_are_not_queued(loss, is_sparse, ids, spilled, tmp
     table = sparse.csr_array(p[good]) if is_sparse else p[good]
     prediction = abstain.decide(table, LOSSES[loss], work.penalty)
     expected = whole_queue(table, prediction, LOSSES[loss], good.tolist() if ids is None else [ids[i] for i in good])
-    check_queue(read_queue(tmp_path / "queue.csv"), expected)
+    check_queue(read_columns(tmp_path / "queue.csv"), expected)
 
 
 # --- whole or not at all ----------------------------------------------------------------------------------------------
@@ -378,9 +350,9 @@ def test_an_older_queue_stays_if_the_new_one_fails(spilled, tmp_path):
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        ("queue.npy", InvalidDataset, "holds no text; write the queue to .csv, .csv.gz, .parquet or .arrow"),
-        ("queue.npz", InvalidDataset, "holds no text; write the queue to .csv, .csv.gz, .parquet or .arrow"),
-        ("queue.txt", InvalidDataset, "unknown kind of file"),
+        ("queue.npy", InvalidOutput, "holds no text; write the queue to .csv, .csv.gz, .parquet or .arrow"),
+        ("queue.npz", InvalidOutput, "holds no text; write the queue to .csv, .csv.gz, .parquet or .arrow"),
+        ("queue.txt", InvalidOutput, "unknown kind of file"),
         ("nowhere/queue.csv", FileNotFoundError, "there is no folder"),
     ],
 )

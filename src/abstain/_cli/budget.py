@@ -12,6 +12,7 @@ from abstain._cli.output import Output, with_output
 from abstain._core.losses import Loss
 from abstain._utils.errors import InvalidDataset
 from abstain._utils.wording import plural
+from abstain.streams._write.destinations import is_folder
 
 
 @click.command(short_help="Spend a budget of reviews where they save most.")
@@ -71,7 +72,7 @@ def budget(
         raise click.UsageError("what limits the reviews? Give --rate, --count, --per-instance, --per-label or --review")
     if queue and output_file is None:
         raise click.BadParameter("a queue belongs to answers; say where to write these, too (-o)", param_hint="--queue")
-    if output_file is not None and options.is_folder(output_file):
+    if output_file is not None and is_folder(output_file):
         raise click.BadParameter("a budget is spent over all inputs, into one file", param_hint="--output")
     if output_file == "-":
         output.use_stderr()

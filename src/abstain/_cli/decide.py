@@ -14,6 +14,7 @@ from abstain._core.losses import Loss
 from abstain._core.penalties import Penalty
 from abstain._utils.errors import InvalidProbabilities, NoProbabilities
 from abstain._utils.wording import plural
+from abstain.streams._write.destinations import is_folder
 
 if TYPE_CHECKING:
     from abstain.streams import Summary
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     "--cluster", metavar="ADDRESS", help="Decide on the Dask cluster of this scheduler, e.g. tcp://host:8786."
 )
 @with_output
+@options.with_endings
 def decide(
     inputs: Sequence[str],
     output_file: str | None,
@@ -54,11 +56,10 @@ def decide(
 ) -> None:
     """Answer the labels worth answering, and leave the others open: optimally, for the loss and the penalty.
 
-    INPUT is a table of probabilities, or several with the same labels, or a folder of them, of any size: .parquet,
-    .csv, .csv.gz, .arrow (or .feather), .arrows, .npy, .npz (dense, or scipy's sparse); - is standard input, and pipes
-    are read, too (CSV or an Arrow stream). Either it is wide, a row for each instance and a column for each label; or
-    long, with the columns id, label and probability (or what --id-column, --label-column and --value-column say), where
-    what is not listed has probability 0.
+    INPUT is a table of probabilities, or several with the same labels, or a folder of them, of any size: {endings}
+    (npz dense, or scipy's sparse); - is standard input, and pipes are read, too (CSV or an Arrow stream). Either it
+    is wide, a row for each instance and a column for each label; or long, with the columns id, label and probability
+    (or what --id-column, --label-column and --value-column say), where what is not listed has probability 0.
 
     The output has 1, 0 and empty cells (open labels), or positions for the rank loss; ids are kept. For sparse input it
     is long: id, label and answer, where what is not listed is answered 0. A file appears when it is complete. Without
@@ -76,7 +77,7 @@ def decide(
     target = choose_target(output_file)
     if target == "-":
         output.use_stderr()
-    if (resume or cluster) and not options.is_folder(target):
+    if (resume or cluster) and not is_folder(target):
         raise click.BadParameter(
             f"{'--resume' if resume else '--cluster'} needs a folder for a file of answers each; {target!r} is none "
             "(a new one ends in /)",
@@ -103,7 +104,7 @@ def decide(
         abstained=summary.n_abstained,
         answered_1=None if loss.gives_rankings else summary.n_ones,
         abstention_rate=summary.abstention_rate if n else None,
-        expected_loss=summary.expected_loss / n if n else None,
+        expected_loss=summary.total_expected_loss / n if n else None,
         rows_skipped=summary.n_skipped,
         labels_repaired=summary.n_repaired,
         loss=repr(loss),
@@ -138,7 +139,7 @@ def _print_summary(output: Output, summary: "Summary", costs: str, target: str, 
     """Print what was decided, in sentences."""
     n, m = summary.n_rows, summary.n_labels
     share = f"{summary.abstention_rate:.2%} left open" if n else "nothing to decide"
-    mean = f", expected loss {summary.expected_loss / n:.4g} per row ({costs})" if n else ""
+    mean = f", expected loss {summary.total_expected_loss / n:.4g} per row ({costs})" if n else ""
     files = f" ({plural(summary.n_files, 'file')})" if summary.n_files > 1 else ""
     where = "" if target == "-" else f": {target}"
     output.print_line(f"{plural(n, 'row')} × {plural(m, 'label')}{files}, {share}{mean}{where}")

@@ -48,16 +48,21 @@ def evaluate(
     """
     if [prediction, truth, probabilities].count("-") > 1:
         raise click.UsageError("standard input is one table, not two")
-    from abstain.streams import evaluate_files, open_beside
+    from abstain.streams import evaluate_files, open_aligned
 
     files = {"prediction": prediction, "truth": truth}
     files |= {} if probabilities is None else {"probabilities": probabilities}
-    sides = open_beside(files, **reading)
+    sides = open_aligned(files, **reading)
     answers = sides["prediction"]
     resolved = options.penalty_of(penalty, answers.label_names, answers.n_labels)
     with output.progress("evaluate") as progress:
         scores = evaluate_files(
-            answers, sides["truth"], loss, resolved, probabilities=sides.get("probabilities"), progress=progress
+            sides["truth"],
+            answers,
+            loss=loss,
+            penalty=resolved,
+            probabilities=sides.get("probabilities"),
+            progress=progress,
         )
     n, m = scores.n_rows, scores.n_labels
     if n == 0:
@@ -65,7 +70,7 @@ def evaluate(
     output.print_line(f"{plural(n, 'row')} × {plural(m, 'label')}, {scores.abstention_rate:.2%} left open")
     if scores.n_wrong is not None:
         output.print_line(f"wrong among the answers: {scores.answered_error_rate:.2%} ({scores.n_wrong})")
-    expected = "" if scores.expected_loss is None else f" (expected: {scores.expected_loss / n:.4g})"
+    expected = "" if scores.total_expected_loss is None else f" (expected: {scores.total_expected_loss / n:.4g})"
     output.print_line(f"generalised loss ({options.in_words(loss, penalty)}): {scores.loss:.4g} per row{expected}")
     if scores.n_errors is not None:
         would = f"{scores.n_caught} of {scores.n_errors} that the complete prediction would have made"
@@ -80,7 +85,7 @@ def evaluate(
         loss=repr(loss),
         penalty=str(penalty),
         generalized_loss=scores.loss,
-        expected_loss=None if scores.expected_loss is None else scores.expected_loss / n,
+        expected_loss=None if scores.total_expected_loss is None else scores.total_expected_loss / n,
         errors_caught=scores.n_caught,
         error_capture_rate=None if scores.n_errors is None else scores.error_capture_rate,
     )

@@ -1,6 +1,5 @@
 """Options that several commands share (losses, penalties, prices, files), and how their values are read."""
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
@@ -15,7 +14,7 @@ from abstain._core.losses import LOSSES, Loss
 from abstain._core.penalties import Capped, Concave, Linear, Penalty, PerLabel
 from abstain._utils.errors import InvalidDataset, InvalidPenalty, quoted
 from abstain._utils.numbers import LARGEST_PRICE, is_number, read_number
-from abstain.streams._formats import FORMATS
+from abstain.streams._formats import FORMATS, list_endings, list_names
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -251,9 +250,10 @@ def _split_names(_: click.Context, __: click.Parameter, values: Sequence[str]) -
     return found
 
 
-def is_folder(output_file: str) -> bool:
-    """Whether an output is a folder, or will be one."""
-    return output_file != "-" and (output_file.endswith(("/", os.sep)) or Path(output_file).is_dir())
+def with_endings(command: Command) -> Command:
+    """Put the endings of all file formats into the help of a command, in the place of ``{endings}``."""
+    command.__doc__ = (command.__doc__ or "").replace("{endings}", list_endings())
+    return command
 
 
 table = click.Path(exists=True, allow_dash=True)
@@ -320,7 +320,7 @@ form = click.option(
 format_ = click.option(
     "--format",
     metavar="KIND",
-    help="The kind of input, where its name or its first bytes do not tell: csv, parquet, arrow, arrows, npy, npz.",
+    help=f"The kind of input, where its name or its first bytes do not tell: {list_names()}.",
 )
 
 

@@ -125,15 +125,15 @@ def report(
     from abstain._report import report as library
     from abstain._report.row_files import find_images, read_texts
     from abstain._utils.atomic import require_apart, require_writable
-    from abstain.streams import open_beside, read_whole
+    from abstain.streams import open_aligned, read_aligned
 
     require_writable(output_file)
     require_apart([output_file], [Path(file) for file in (*inputs, truth, texts) if file not in (None, "-")])
     files: dict[str, Paths] = {"probabilities": inputs}
     files |= {} if truth is None else {"truth": truth}
-    sources = open_beside(files, **reading, kind_of="probabilities")
+    sources = open_aligned(files, **reading, options_for="probabilities")
     sources["probabilities"].require_labels()
-    table, y_true = read_whole(**sources)
+    table, y_true = read_aligned(**sources)
     if len(table) == 0:
         raise InvalidProbabilities(f"{inputs[0]}: there are no rows, so there is nothing to report")
     found_images = None if images is None else find_images(images, table)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
 
-from abstain._utils.errors import InvalidDataset, TemporaryFileFailed
+from abstain._utils.errors import InvalidOutput, TemporaryFileFailed
 
 FORGOTTEN = 3600.0  # seconds after which a draft belongs to nobody
 
@@ -65,9 +65,9 @@ def find_same(files: Iterable[Path], others: Iterable[Path]) -> Path | None:
 
 
 def require_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
-    """Raise `InvalidDataset` if an output would take the place of something that is read."""
+    """Raise `InvalidOutput` if an output would take the place of something that is read."""
     if (same := find_same(outputs, inputs)) is not None:
-        raise InvalidDataset(f"{same}: is an input; choose another output")
+        raise InvalidOutput(f"{same}: is an input; choose another output")
 
 
 def _identities(file: Path) -> set[object]:

@@ -1,13 +1,16 @@
-"""Files larger than memory: read in batches, decided, written, each at the same time as the others.
+"""Files larger than memory: read in batches, decided, scored or budgeted, and written, all at the same time.
 
-batches, readers → parts (wide, long, arrays) → sources → pipeline → layout, sinks; beside it queue, budgets, scores and
-whole (tables in memory), and cluster, which has the same done by the workers of a Dask cluster.
+It may import the core, the metrics, the review queue and the budgets, but no integration: a Dask cluster is reached by
+name through `abstain._utils.backends`. Begin with `_decide.decide_files`; below it are `_write` (outputs), `_read`
+(inputs) and `_formats` (the registry of file formats, which says how to add one).
 """
 
+from abstain.streams._alignment import open_aligned
 from abstain.streams._budget import FileAllocation, budget_files
-from abstain.streams._decide import Job, decide_file, decide_files
-from abstain.streams._evaluate import Scores, evaluate_files, open_beside
-from abstain.streams._in_memory import read_whole
+from abstain.streams._decide import decide_file, decide_files
+from abstain.streams._evaluate import Scores, evaluate_files
+from abstain.streams._in_memory import read_aligned
+from abstain.streams._job import Job
 from abstain.streams._read.sources import Sources, open_sources
 from abstain.streams._summary import Summary
 
@@ -21,9 +24,9 @@ __all__ = [
     "decide_file",
     "decide_files",
     "evaluate_files",
-    "open_beside",
+    "open_aligned",
     "open_sources",
-    "read_whole",
+    "read_aligned",
 ]
 
 

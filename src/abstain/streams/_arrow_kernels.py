@@ -1,20 +1,22 @@
-"""Codes as columns with validity bits, and names as hashes: what streams of columns need."""
+"""Compiled loops over Arrow columns: codes as columns with validity bits, counts of codes, and hashes of names."""
 
 import numpy as np
 
 from abstain._utils.compilation import kernel
 
-TILE_ROWS, TILE_COLUMNS = 512, 64  # what is read by rows and written by columns stays in the cache meanwhile
+TILE_ROWS, TILE_COLUMNS = 512, 64  # a tile is read by rows, written by columns, and stays in the cache meanwhile
 
 
 @kernel
-def split(codes, columns, validity, n_open):
-    """columns[j] = the codes of label j, with a bit for each that is not −1, lowest bit first; n_open counts the −1.
+def split_columns(codes, columns, validity, n_abstained):
+    """columns[j] = the codes of label j, with a bit for each that is not −1, lowest bit first.
+
+    n_abstained[j] counts the −1.
 
     Invariants: codes is n × m, columns m × n, validity m × ⌈n / 8⌉, a tile's height is a multiple of 8.
     """
     n, m = codes.shape
-    n_open[:] = 0
+    n_abstained[:] = 0
     for top in range(0, n, TILE_ROWS):
         bottom = min(n, top + TILE_ROWS)
         for left in range(0, m, TILE_COLUMNS):
@@ -28,17 +30,17 @@ def split(codes, columns, validity, n_open):
                         bits |= (code != -1) << (i - first)
                         missing += code == -1
                     validity[j, first // 8] = bits
-                n_open[j] += missing
+                n_abstained[j] += missing
 
 
 @kernel
 def count_codes(flat):
-    """How many codes are 1, and how many are −1."""
-    ones, left_open = 0, 0
+    """Return how many codes are 1, and how many are −1."""
+    ones, abstained = 0, 0
     for i in range(flat.shape[0]):
         ones += flat[i] == 1
-        left_open += flat[i] == -1
-    return ones, left_open
+        abstained += flat[i] == -1
+    return ones, abstained
 
 
 @kernel

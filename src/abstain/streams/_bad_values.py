@@ -1,4 +1,4 @@
-"""What to do with rows that hold something that is no probability: refuse, skip them, or leave those labels open."""
+"""Values that are no probabilities: errors that name them, rows without them, and decisions that abstain from them."""
 
 from typing import Any, Literal
 
@@ -19,17 +19,17 @@ from abstain.streams._read.batches import Batch
 OnError = Literal["fail", "skip", "abstain"]
 
 
-def find_bad(batch: Batch) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
-    """Rows, labels and values of a batch that are no probabilities, row by row."""
+def find_bad_values(batch: Batch) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
+    """Return the rows, the labels and the values of a batch that are no probabilities, row by row."""
     return find_entries(batch.table.values, _is_bad(batch.table.values))
 
 
 def find_entries(matrix: Matrix, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
-    """Rows, labels and values of some entries of a table, row by row; of a sparse one, of some that are stored."""
-    places = np.nonzero(chosen)
+    """Return the rows, the labels and the values of some entries of a table (of a sparse one: some stored ones)."""
+    positions = np.nonzero(chosen)
     if not sparse.issparse(matrix):
-        return *places, matrix[places]
-    (at,) = places
+        return *positions, matrix[positions]
+    (at,) = positions
     return np.searchsorted(matrix.indptr, at, side="right") - 1, matrix.indices[at].astype(np.intp), matrix.data[at]
 
 
@@ -41,21 +41,21 @@ def _is_bad(matrix: Matrix) -> NDArray[np.bool_]:
 
 
 def bad_value_error(batch: Batch) -> InvalidProbabilities:
-    """The error that names the first bad value of a batch."""
-    rows, columns, values = find_bad(batch)
+    """Return the error that names the first bad value of a batch."""
+    rows, columns, values = find_bad_values(batch)
     i, j = int(rows[0]), int(columns[0])
     hint = _hint_at_column(batch, i, j) or hint_at_scale(values.astype(np.float64), rows, len(batch))
-    return no_probability(describe(batch, i, j, values[0]), hint)
+    return no_probability(describe_cell(batch, i, j, values[0]), hint)
 
 
-def describe(batch: Batch, i: int, j: int, value: Any) -> str:
-    """How an error names a cell of a batch and what is in it, as the file writes it."""
+def describe_cell(batch: Batch, i: int, j: int, value: Any) -> str:
+    """Return how an error names a cell of a batch and its value, as the file writes it."""
     shown = batch.cell(i, j) or ("empty or nan" if np.isnan(value) else str(value))
     return f"{batch.row(i, j)}, {Axes(batch.table.label_names).label(j)} is {shown}"
 
 
 def _hint_at_column(batch: Batch, i: int, j: int) -> str:
-    """What a column of a wide table holds instead of probabilities: text, nothing, or the numbers of the rows."""
+    """Return a hint at a column of a wide table that holds text, nothing, or the numbers of the rows instead."""
     matrix, names = batch.table.values, batch.table.label_names
     if sparse.issparse(matrix):
         return ""
@@ -69,38 +69,41 @@ def _hint_at_column(batch: Batch, i: int, j: int) -> str:
             others = f"--label-column {names[j]} --value-column {names[1 - j]}"
             return f"{hint}; if it names the labels, the table is long ({others})"
         return hint
-    if j == 0 and batch.ids is None and _counts(column):
+    if j == 0 and batch.ids is None and _is_increasing(column):
         return f"if this column numbers the rows, make it the ids (--id-column {names[j] if names else j})"
     return ""
 
 
-def _counts(column: NDArray[np.float64]) -> bool:
+def _is_increasing(column: NDArray[np.float64]) -> bool:
     """Whether a column holds whole numbers that increase."""
     return len(column) > 1 and bool(np.all((column % 1 == 0) & (np.diff(column, prepend=-1) > 0)))
 
 
 def without_bad_rows(batch: Batch) -> Batch:
-    """The rows in which everything is a probability."""
+    """Return the rows in which every value is a probability."""
     good = np.ones(len(batch), bool)
-    good[find_bad(batch)[0]] = False
+    good[find_bad_values(batch)[0]] = False
     return batch.take(np.flatnonzero(good))
 
 
-def decide_around(batch: Batch, loss: Loss, penalty: Penalty) -> tuple[Prediction, int]:
-    """The best prediction that leaves every bad label open, and how many there are.
+def decide_despite_bad_values(batch: Batch, loss: Loss, penalty: Penalty) -> tuple[Prediction, int]:
+    """Return the best prediction that abstains from every bad value, and the number of bad values.
 
-    Such labels are charged like others that are left open, except where the penalty forbids to leave so many open.
+    These abstentions cost as much as others, except where the penalty forbids so many.
     """
-    rows, columns, _ = find_bad(batch)
+    rows, columns, _ = find_bad_values(batch)
     matrix = batch.table.values.copy()
     (matrix.data if sparse.issparse(matrix) else matrix)[_is_bad(matrix)] = 0.0
     prediction = decide_table(Probabilities(batch.with_values(matrix).table), loss, penalty)
     bound = penalty.bind(matrix.shape[1])
-    alike: dict[bytes, list[int]] = {}
+    rows_by_bad_labels: dict[bytes, list[int]] = {}
     for row, at in zip(*_runs(rows), strict=True):  # rows with the same bad labels are decided together
-        alike.setdefault(columns[at].tobytes(), []).append(row)
-    parts = [_decide_rest(matrix[some], np.frombuffer(bad, np.intp), loss, bound) for bad, some in alike.items()]
-    changed = np.concatenate([*alike.values()])
+        rows_by_bad_labels.setdefault(columns[at].tobytes(), []).append(row)
+    parts = [
+        _decide_others(matrix[some], np.frombuffer(bad, np.intp), loss, bound)
+        for bad, some in rows_by_bad_labels.items()
+    ]
+    changed = np.concatenate([*rows_by_bad_labels.values()])
     order = np.argsort(changed)
     stack = sparse.vstack if sparse.issparse(matrix) else np.vstack
     codes = with_rows(prediction.codes, changed[order], stack([codes for codes, _ in parts])[order])
@@ -109,33 +112,33 @@ def decide_around(batch: Batch, loss: Loss, penalty: Penalty) -> tuple[Predictio
 
 
 def _runs(rows: NDArray[np.intp]) -> tuple[list[int], list[slice]]:
-    """The different rows, and where each of them is among all."""
+    """Return the distinct rows, and where each of them is among all."""
     found, first = np.unique(rows, return_index=True)
     ends = [*first[1:], len(rows)]
     return found.tolist(), [slice(start, end) for start, end in zip(first, ends, strict=True)]
 
 
-def _decide_rest(
+def _decide_others(
     matrix: Matrix, bad: NDArray[np.intp], loss: Loss, bound: BoundPenalty
 ) -> tuple[Matrix, NDArray[np.float64]]:
-    """Codes and expected losses of rows in which some labels are left open in any case."""
+    """Return codes and expected losses of rows in which some labels are abstentions in any case."""
     n, m = matrix.shape
     others = np.delete(np.arange(m), bad)
-    if loss.gives_rankings and len(others) == 1:  # a ranking of one label says nothing
+    if loss.gives_rankings and len(others) == 1:  # one label cannot be ranked
         bad, others = np.arange(m), others[:0]
     charged = bound.counts[len(bad)] if np.isfinite(bound.counts[len(bad)]) else 0.0
     charged += 0.0 if bound.label_costs is None else bound.label_costs[bad].sum()
-    left_open = np.full((n, len(bad)), ABSTAIN)
+    abstained = np.full((n, len(bad)), ABSTAIN)
     if len(others) == 0:
-        return (sparse.csr_array(left_open) if sparse.issparse(matrix) else left_open), np.full(n, charged)
+        return (sparse.csr_array(abstained) if sparse.issparse(matrix) else abstained), np.full(n, charged)
     table = Probabilities(matrix[:, others])
     rest = decide_bound(table, loss.restricted(others, m), bound.given(bad))
     if sparse.issparse(matrix):
-        joined = sparse.hstack([rest.codes, sparse.csr_array(left_open.astype(rest.codes.dtype))], format="csr")
+        joined = sparse.hstack([rest.codes, sparse.csr_array(abstained.astype(rest.codes.dtype))], format="csr")
         indices = np.concatenate([others, bad])[joined.indices]
         codes = sparse.csr_array((joined.data, indices, joined.indptr), matrix.shape)
         codes.sort_indices()
         return codes, rest.expected_loss + charged
     codes = np.empty(matrix.shape, rest.codes.dtype)
-    codes[:, others], codes[:, bad] = rest.codes, left_open
+    codes[:, others], codes[:, bad] = rest.codes, abstained
     return codes, rest.expected_loss + charged

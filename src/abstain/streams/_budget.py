@@ -22,10 +22,12 @@ from abstain.budget._histogram import SavingsHistogram
 from abstain.budget._limits import BudgetRequest, ByLabel, Limits
 from abstain.budget._two_pass import TwoPassDecider
 from abstain.streams._bad_values import bad_value_error
-from abstain.streams._decide import Job, Progress, decide_files, require_place
-from abstain.streams._prefetch import ahead
+from abstain.streams._decide import decide_files
+from abstain.streams._job import Job, Progress
+from abstain.streams._prefetch import prefetch
 from abstain.streams._read.sources import Paths, Sources, open_sources
 from abstain.streams._summary import Summary
+from abstain.streams._write.destinations import require_separate
 
 
 class Decider(Protocol):
@@ -109,7 +111,7 @@ def budget_files(
     sources.require_labels()
     for file, others in ((output, []), (queue, [] if output is None else [Path(output)])):
         if file is not None and os.fspath(file) != "-":
-            require_place([Path(file)], sources, others)
+            require_separate([Path(file)], sources, others)
             require_writable(Path(file))
     task = _BudgetTask(sources, as_loss(loss), request, progress)
     limits = task.limits(n_rows=0)  # mistakes are named before anything is read
@@ -156,7 +158,7 @@ class _BudgetTask:
         """Do some work for every batch, while the next one is read."""
         if self.progress is not None:
             self.progress.start(self.sources.n_rows_estimated)
-        with ahead(self.sources.batches()) as batches:
+        with prefetch(self.sources.batches()) as batches:
             for batch in batches:
                 try:
                     work(batch.table)
@@ -189,7 +191,7 @@ class _BudgetTask:
             summary = decide_files(
                 self.sources, output, job, queue=queue, progress=self.progress, decider=billed.decide
             )
-        bill = Bill(billed.paid, summary.expected_loss - billed.paid)
+        bill = Bill(billed.paid, summary.total_expected_loss - billed.paid)
         total = self.limits(summary.n_rows).total
         return FileAllocation(
             price, total, summary.n_abstained, bill, decider.gap, summary.n_rows, self.sources.n_labels

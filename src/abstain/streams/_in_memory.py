@@ -1,4 +1,4 @@
-"""Files that fit into memory, each as one table: the same rows and labels beside each other."""
+"""Probabilities and truth from files that fit into memory, as tables with the same rows and labels."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -9,42 +9,52 @@ from scipy import sparse
 
 from abstain._core.tables import Table
 from abstain._utils.errors import InvalidLabels
-from abstain.streams._bad_values import bad_value_error, describe, find_bad, find_entries
-from abstain.streams._evaluate import side_by_side
+from abstain.streams._alignment import aligned_batches
+from abstain.streams._bad_values import bad_value_error, describe_cell, find_bad_values, find_entries
 from abstain.streams._read.batches import Batch
 from abstain.streams._read.sources import Sources
 
 
-def read_whole(probabilities: Sources, truth: Sources | None = None) -> tuple[Table, Table | None]:
-    """Probabilities and truth as two tables with the same rows, in the same order.
+def read_aligned(probabilities: Sources, truth: Sources | None = None) -> tuple[Table, Table | None]:
+    """Read probabilities and truth as two tables with the same rows, in the same order.
 
     Rows and labels are matched as by `evaluate_files`; errors name the file and the line or row.
+
+    Parameters
+    ----------
+    probabilities, truth : Sources
+        What `open_aligned` returns; the truth is optional.
+
+    Returns
+    -------
+    probabilities : Table of shape (n_instances, n_labels)
+    truth : Table of shape (n_instances, n_labels), or None
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from abstain.streams import open_beside, read_whole
+    >>> from abstain.streams import open_aligned, read_aligned
     >>> from abstain.streams._tables import Table, write_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     p, y = Path(folder) / "p.parquet", Path(folder) / "y.parquet"
     ...     write_table(Table([[0.97, 0.55], [0.3, 0.04]], ["sky", "sea"], ["a", "b"]), p)
     ...     write_table(Table([[0, 1], [1, 0]], ["sea", "sky"], ["a", "b"]), y)
-    ...     read_whole(**open_beside({"probabilities": p, "truth": y}))[1].values
+    ...     read_aligned(**open_aligned({"probabilities": p, "truth": y}))[1].values
     array([[1, 0],
            [0, 1]])
     """
-    sides = {"probabilities": probabilities} | ({} if truth is None else {"truth": truth})
-    batches: dict[str, list[Batch]] = {name: [] for name in sides}
-    with closing(side_by_side(sides)) as parts:
-        for found in parts:
-            if len(find_bad(found["probabilities"])[0]):
+    sources = {"probabilities": probabilities} | ({} if truth is None else {"truth": truth})
+    batches: dict[str, list[Batch]] = {name: [] for name in sources}
+    with closing(aligned_batches(sources)) as aligned:
+        for found in aligned:
+            if len(find_bad_values(found["probabilities"])[0]):
                 raise bad_value_error(found["probabilities"])
             if "truth" in found:
                 _require_truth(found["truth"])
             for name, batch in found.items():
                 batches[name].append(batch)
-    tables = {name: _joined(batches[name], sources) for name, sources in sides.items()}
+    tables = {name: _concatenated(batches[name], each) for name, each in sources.items()}
     return tables["probabilities"], tables.get("truth")
 
 
@@ -53,16 +63,16 @@ def _require_truth(batch: Batch) -> None:
     values = matrix.data if sparse.issparse(matrix) else matrix
     rows, columns, wrong = find_entries(matrix, (values != 0) & (values != 1))
     if len(rows):
-        place = describe(batch, int(rows[0]), int(columns[0]), wrong[0])
+        place = describe_cell(batch, int(rows[0]), int(columns[0]), wrong[0])
         raise InvalidLabels(f"{place}; the truth is 0 or 1")
 
 
-def _joined(batches: Sequence[Batch], sources: Sources) -> Table:
-    """The rows of all batches; without any, a table without rows."""
+def _concatenated(batches: Sequence[Batch], sources: Sources) -> Table:
+    """Return the rows of all batches as one table."""
     values: Any = [batch.table.values for batch in batches]
     if not values:
         return Table(np.empty((0, sources.n_labels)), sources.label_names)
-    joined = sparse.vstack(values, format="csr") if sparse.issparse(values[0]) else np.concatenate(values)
+    matrix = sparse.vstack(values, format="csr") if sparse.issparse(values[0]) else np.concatenate(values)
     ids = [batch.ids for batch in batches]
     index = None if ids[0] is None else [name for some in ids if some is not None for name in some]
-    return Table(joined, batches[0].table.label_names, index)
+    return Table(matrix, batches[0].table.label_names, index)

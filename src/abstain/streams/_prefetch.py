@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-POLL = 0.05
-"""Seconds between two looks whether a stage that waits for something is still needed."""
+POLL_SECONDS = 0.05
+"""Time between two checks whether a stage that waits for something is still needed."""
 
 _stopped: ContextVar[Event | None] = ContextVar("stopped", default=None)
 
@@ -27,14 +27,14 @@ def require_needed() -> None:
 
 
 @contextmanager
-def ahead(items: Iterable[T], depth: int = 2) -> Iterator[Iterator[T]]:
-    """The same items, made in another thread while earlier ones are in use; at most `depth` of them wait.
+def prefetch(items: Iterable[T], depth: int = 2) -> Iterator[Iterator[T]]:
+    """Make items in another thread while earlier ones are in use; at most `depth` of them wait.
 
-    What is raised there is raised here. Whoever leaves the context stops the other thread and waits until it has
-    closed the items: afterwards no file is open that the items had opened.
+    An error that is raised there is raised here. At the end of the context the other thread is stopped, and has closed
+    the items: afterwards no file is open that the items had opened.
     """
     made: SimpleQueue[tuple[str, Any]] = SimpleQueue()
-    room, stopped = Semaphore(depth), Event()
+    n_free, stopped = Semaphore(depth), Event()
     source = iter(items)
 
     def make() -> None:
@@ -42,7 +42,7 @@ def ahead(items: Iterable[T], depth: int = 2) -> Iterator[Iterator[T]]:
         try:
             try:
                 while True:
-                    room.acquire()
+                    n_free.acquire()
                     require_needed()
                     made.put(("item", next(source)))
             finally:
@@ -56,14 +56,14 @@ def ahead(items: Iterable[T], depth: int = 2) -> Iterator[Iterator[T]]:
     thread = Thread(name="abstain stage", target=copy_context().run, args=(make,), daemon=True)
     thread.start()
     try:
-        yield _taken(made, room)
+        yield _received(made, n_free)
     finally:
         stopped.set()
-        room.release()
+        n_free.release()
         thread.join()
 
 
-def _taken(made: SimpleQueue[tuple[str, Any]], room: Semaphore) -> Iterator[Any]:
+def _received(made: SimpleQueue[tuple[str, Any]], n_free: Semaphore) -> Iterator[Any]:
     while True:
         kind, item = _next(made)
         if kind == "end":
@@ -72,15 +72,15 @@ def _taken(made: SimpleQueue[tuple[str, Any]], room: Semaphore) -> Iterator[Any]
             raise item
         yield item
         del item
-        room.release()
+        n_free.release()
 
 
 def _next(made: SimpleQueue[tuple[str, Any]]) -> tuple[str, Any]:
-    """What comes next; who waits for it in a stage of its own notices that it is not needed any more."""
+    """Wait for the next item; a stage that waits notices when it is not needed any more."""
     if _stopped.get() is None:
         return made.get()
     while True:
         try:
-            return made.get(timeout=POLL)
+            return made.get(timeout=POLL_SECONDS)
         except Empty:
             require_needed()

@@ -1,4 +1,4 @@
-"""Which outputs are there already, whole and made of the same input by the same job: what need not be done again."""
+"""Records of completed outputs: which of them were made from the same input by the same job, and need not be again."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from abstain.streams._summary import Summary
 
 
 def fingerprint(loss: Loss, penalty: Penalty, n_labels: int, *settings: Any) -> str:
-    """A text that tells jobs apart: whatever changes a decision changes it."""
+    """Return a text that identifies a job: whatever changes a decision changes it."""
     bound = penalty.bind(n_labels)
     parts = [type(loss).__name__, *sorted(vars(loss).items()), bound.counts, bound.slope, bound.label_costs, *settings]
     digest = hashlib.sha256()
@@ -27,23 +27,23 @@ def fingerprint(loss: Loss, penalty: Penalty, n_labels: int, *settings: Any) -> 
     return digest.hexdigest()
 
 
-def keep_mark(output: Path, made_of: Path, job: str, summary: Summary) -> None:
-    """Note beside an output what it was made of."""
-    note = {"job": job, "input": _state(made_of), "output": _state(output), "summary": asdict(summary)}
-    with atomic_write(_mark(output)) as target:
-        target.write(json.dumps(note).encode())
+def record_completion(output: Path, source: Path, job: str, summary: Summary) -> None:
+    """Write beside an output which input and which job it was made from."""
+    record = {"job": job, "input": _state(source), "output": _state(output), "summary": asdict(summary)}
+    with atomic_write(_record_file(output)) as target:
+        target.write(json.dumps(record).encode())
 
 
-def find_mark(output: Path, made_of: Path, job: str) -> Summary | None:
-    """What was said of an output that is there, unchanged, made of this input by this job; None if it is not."""
+def find_completed(output: Path, source: Path, job: str) -> Summary | None:
+    """Return the summary of an output that is there, unchanged, made from this input by this job, or None."""
     with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
-        note = json.loads(_mark(output).read_bytes())
-        if (note["job"], note["input"], note["output"]) == (job, _state(made_of), _state(output)):
-            return Summary(**note["summary"])
+        record = json.loads(_record_file(output).read_bytes())
+        if (record["job"], record["input"], record["output"]) == (job, _state(source), _state(output)):
+            return Summary(**record["summary"])
     return None
 
 
-def _mark(output: Path) -> Path:
+def _record_file(output: Path) -> Path:
     return output.with_name(f".{output.name}.done")
 
 

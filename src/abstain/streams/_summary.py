@@ -1,7 +1,6 @@
-"""What became of a stream."""
+"""Counts of what was decided in files."""
 
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -12,7 +11,7 @@ from abstain.streams._arrow_kernels import count_codes
 
 @dataclass(frozen=True)
 class Summary:
-    """How much was decided and how; two of them add up.
+    """Counts of what was decided; summaries of parts add up.
 
     Examples
     --------
@@ -25,18 +24,18 @@ class Summary:
     n_rows: int = 0
     n_labels: int = 0
     n_abstained: int = 0
-    """Labels left open."""
+    """Abstentions, over all rows and labels."""
     n_ones: int = 0
-    """Labels answered 1 (of rankings: none)."""
-    expected_loss: float = 0.0
+    """Labels answered 1; 0 for rankings."""
+    total_expected_loss: float = 0.0
     """The expected generalised loss, summed over the rows."""
     n_skipped: int = 0
     """Rows left out because of a bad value."""
     n_repaired: int = 0
-    """Labels left open because of a bad value."""
+    """Abstentions because of a bad value."""
     n_files: int = 0
     n_kept: int = 0
-    """Files of which the output was there already."""
+    """Files whose output was there already."""
 
     def __add__(self, other: "Summary") -> "Summary":
         total = {field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(self)}
@@ -44,14 +43,20 @@ class Summary:
 
     @property
     def abstention_rate(self) -> float:
-        """The share of the labels that are left open."""
+        """The number of abstentions, divided by the number of rows times the number of labels."""
         return self.n_abstained / max(1, self.n_rows * self.n_labels)
 
     @classmethod
-    def of(cls, prediction: Prediction, **counts: Any) -> "Summary":
-        """What is to be said of a batch."""
+    def of(cls, prediction: Prediction, **counts: int) -> "Summary":
+        """Return the summary of the decisions on a batch."""
         codes = prediction.codes
-        ones, left_open = count_codes((codes.data if sparse.issparse(codes) else codes).reshape(-1))
+        n_ones, n_abstained = count_codes((codes.data if sparse.issparse(codes) else codes).reshape(-1))
         n, m = prediction.shape
-        loss = float(np.sum(prediction.expected_loss))
-        return cls(n, m, left_open, 0 if isinstance(prediction, PartialRanking) else ones, loss, **counts)
+        return cls(
+            n_rows=n,
+            n_labels=m,
+            n_abstained=n_abstained,
+            n_ones=0 if isinstance(prediction, PartialRanking) else n_ones,
+            total_expected_loss=float(np.sum(prediction.expected_loss)),
+            **counts,
+        )

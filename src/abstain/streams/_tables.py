@@ -1,12 +1,12 @@
-"""One door for tables in files: CSV, Parquet, Arrow, npy and npz, with the names of labels and rows.
+"""Whole tables in files of any format, with the names of labels and rows.
 
-What is written is read back as it was: the numbers exactly, the names, and which labels are left open. A file is either
-written whole or not at all.
+What is written is read back as it was: the numbers exactly, the names, and which labels are abstentions. A file is
+either written whole or not at all.
 """
 
 import os
 from collections.abc import Hashable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,17 @@ from scipy import sparse
 from abstain._core.prediction import ABSTAIN, PartialRanking, Prediction
 from abstain._core.tables import Matrix, Table, read_matrix
 from abstain._utils.atomic import atomic_write, require_writable
-from abstain._utils.errors import InvalidDataset, quoted
-from abstain.streams._formats import FORMATS, counts, kind_of, require_different, said_of
-from abstain.streams._formats.contents import N_BYTES, require_content
+from abstain._utils.errors import InvalidDataset, InvalidOutput, MissingFile, quoted
+from abstain.streams._formats.base import TableContent
+from abstain.streams._formats.input_file import InputFile, naming_file
+from abstain.streams._formats.names import is_default_index, require_unique
+from abstain.streams._formats.registry import format_of, require_content_of
 
 __all__ = ["Table", "read_table", "write_table"]
 
 
 def read_table(path: str | os.PathLike[str], *, index: str | None = None, labels: Sequence[str] | None = None) -> Table:
-    """The table in a file, with the names of its labels and its rows.
+    """Read the table in a file, with the names of its labels and its rows.
 
     Parameters
     ----------
@@ -42,17 +44,19 @@ def read_table(path: str | os.PathLike[str], *, index: str | None = None, labels
     Returns
     -------
     Table
-        Empty cells are NaN: `PartialPrediction` takes them for labels left open.
+        Empty cells are NaN: `PartialPrediction` takes them for abstentions.
 
     Raises
     ------
     InvalidDataset
         It names the file, and where in it which text is not a number.
+    MissingFile
+        If there is no such file.
 
     Examples
     --------
     >>> import abstain, tempfile
-    >>> from pathlib import Path
+    >>> from pathlib import Path, PurePath
     >>> from abstain.streams._tables import Table, read_table, write_table
     >>> prediction = abstain.decide(Table([[0.97, 0.55], [0.3, 0.04]], ["sky", "sea"], ["a", "b"]), penalty=0.2)
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -71,16 +75,17 @@ def read_table(path: str | os.PathLike[str], *, index: str | None = None, labels
     b    ?    0
     """
     file = Path(path)
-    read = FORMATS[kind_of(file)][0]
+    source = InputFile(file, format_of(file), PurePath(file.name))
+    if not file.exists():
+        raise MissingFile(f"{file}: there is no such file")
     if not file.is_file():
         found = "is a folder" if file.is_dir() else "can be read only once; save it as a file"
-        raise InvalidDataset(f"{file}: {found if file.exists() else 'there is no such file'}")
-    with said_of(file):
-        with file.open("rb") as source:
-            require_content(source.read(N_BYTES), kind_of(file))
-        values, names, rows = read(file, index, None if labels is None else list(labels))
-    matrix, _ = read_matrix(values, str(file), InvalidDataset)
-    return Table(matrix, None if names is None else tuple(names), rows)
+        raise InvalidDataset(f"{file}: {found}")
+    with naming_file(file):
+        require_content_of(source)
+        content = source.format.read(source, index, None if labels is None else list(labels))
+    matrix, _ = read_matrix(content.values, str(file), InvalidDataset)
+    return Table(matrix, None if content.label_names is None else tuple(content.label_names), content.row_names)
 
 
 def write_table(table: Any, path: str | os.PathLike[str]) -> None:
@@ -88,8 +93,8 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    table : n × m table, PartialPrediction or PartialRanking
-        Labels left open become empty cells, in npz −1. The names of labels and rows are written as text, row names that
+    table : array-like of shape (n_instances, n_labels), PartialPrediction or PartialRanking
+        Abstentions become empty cells, in npz −1. The names of labels and rows are written as text, row names that
         are whole numbers as such. What is sparse stays so in npz, and is filled with zeros in the other formats.
     path : path
         Its ending tells the format, as for `read_table`. CSV does not keep types: each number is written so that it is
@@ -98,7 +103,7 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
+    >>> from pathlib import Path, PurePath
     >>> from scipy import sparse
     >>> from abstain.streams._tables import read_table, write_table
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -109,41 +114,41 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     if isinstance(table, str | os.PathLike):
         raise TypeError(f"write_table(table, path): the table comes first, but that is the path {quoted(str(table))}")
     file = Path(path)
-    write = FORMATS[kind_of(file)][1]
+    output_format = format_of(file, InvalidOutput)
     require_writable(file)
     if isinstance(table, Prediction):
         codes, axes = table.codes, table.axes
         if sparse.issparse(codes) and isinstance(table, PartialRanking):
             codes = table._corner(*table.shape)  # what a sparse ranking does not store has a position all the same
-        left_open = codes == ABSTAIN
+        abstained = codes == ABSTAIN
     else:
         codes, axes = read_matrix(table, "table", InvalidDataset)
-        left_open = None
+        abstained = None
     names, rows = _label_names(axes.label_names, file), _row_names(axes.index, file)
     with atomic_write(file) as target:
-        write(target, _native(codes), names, rows, left_open)
+        output_format.write(target, file, TableContent(_native(codes), names, rows), abstained)
 
 
 def _native(values: Matrix) -> Matrix:
-    """The same numbers in a type that every format has."""
+    """Return the numbers in a type that every format has."""
     if values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8):
         return values.astype(np.float32 if values.dtype.itemsize == 2 else np.float64)
     return values.astype(values.dtype.newbyteorder("="), copy=False)
 
 
 def _label_names(names: tuple[Hashable, ...] | None, file: Path) -> list[str] | None:
-    """The names as text; None if they just count."""
-    if names is None or counts(names):
+    """Return the names as text; None if they just count."""
+    if names is None or is_default_index(names):
         return None
     texts = [_text(name, file) for name in names]
-    with said_of(file):
-        require_different(texts)
+    with naming_file(file):
+        require_unique(texts)
     return texts
 
 
 def _row_names(index: Any, file: Path) -> NDArray[Any] | None:
-    """The names as whole numbers or as text; None if they just count."""
-    if index is None or counts(index):
+    """Return the names as whole numbers or as text; None if they just count."""
+    if index is None or is_default_index(index):
         return None
     if all(
         isinstance(name, int | np.integer) and not isinstance(name, bool) and abs(int(name)) < 2**63 for name in index

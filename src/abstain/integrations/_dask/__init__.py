@@ -1,6 +1,8 @@
-"""Dask: arrays and data frames as blocks of rows, budgets over them, and the workers of a cluster.
+"""Dask arrays and data frames, computed chunk by chunk (a chunk is a block of rows), and the workers of Dask clusters.
 
-layout (what is known of a table before it is computed) → collection (its blocks, and the tasks made from them) →
-predictions, profiles, rates and budget (the lazy counterparts of what the library computes in memory) → backend (the
-public functions); client (how a cluster is reached), files and joblib_backend (work done by its workers).
+It may import every floor except the report, the experiments and the command line; they reach it by name, through
+`abstain._utils.backends`. Begin with `backend`, which has the public functions: `layout` (what is known of a table
+before it is computed) → `collection` (its chunks, and the tasks made from them) → `predictions`, `profiles`, `rates`
+and `budget` (the chunked counterparts of what the library computes in memory). `client` connects to a cluster, and
+`files` and `joblib_backend` have work done by its workers.
 """

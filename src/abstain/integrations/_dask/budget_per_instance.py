@@ -20,7 +20,7 @@ from abstain.budget._limits import Limits
 from abstain.budget._per_instance import Spending, max_moved_reviews
 from abstain.budget._steps import Steps, profiles_of, review_counts, steps_above
 from abstain.integrations._dask.collection import Chunked, ChunkedTable
-from abstain.integrations._dask.predictions import kind_of
+from abstain.integrations._dask.predictions import chunked_prediction_type
 
 MAX_COLLECTED_REVIEWS = 1 << 18  # reviews around the end of the budget that are collected without counting ties first
 
@@ -87,7 +87,11 @@ def review_instances(
     """Return the price, the lazy prediction, and the gap to the optimum."""
     if limits.total is None or histogram is None:
         price: Price[Any] = Price(limits.uniform_review, loss, limits.per_instance)
-        return price, table.blockwise("review", kind_of(loss), partial(decide, loss=loss, penalty=price)), 0.0
+        return (
+            price,
+            table.blockwise("review", chunked_prediction_type(loss), partial(decide, loss=loss, penalty=price)),
+            0.0,
+        )
     moved = max_moved_reviews()
     before, after = (histogram.threshold_bin(max(0, limits.total + shift)) for shift in (-moved, moved))
     high, n_above = (before.high, before.n_above) if limits.total > moved else (np.inf, 0)
@@ -111,7 +115,7 @@ def review_instances(
     reviews = [ChunkReviews(*each) for each in zip(windows, (chunk.rows for chunk in found), of_chunks, strict=True)]
     work = partial(_review, loss=loss, limits=limits, searched=searched)
     price = Price(spent.price, loss, limits.per_instance)
-    return price, table.blockwise("review", kind_of(loss), work, reviews), spent.gap
+    return price, table.blockwise("review", chunked_prediction_type(loss), work, reviews), spent.gap
 
 
 def _join(found: list[OpenSteps]) -> tuple[Steps, NDArray[np.int64]]:

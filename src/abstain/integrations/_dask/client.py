@@ -1,4 +1,4 @@
-"""A Dask cluster that does work for us: how it is reached, and what is said if it is not."""
+"""Connections to Dask clusters, and errors that say why there is none."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ TIMEOUT = 10.0
 
 @contextmanager
 def connected(address: str, timeout: float = TIMEOUT) -> Iterator[Any]:
-    """A client of the scheduler at an address, which has at least one worker."""
+    """Connect to the scheduler at an address; yield a client that has at least one worker."""
     try:
         from distributed import Client
     except ImportError as reason:

@@ -1,4 +1,4 @@
-"""The blocks of a lazy table, and the tasks that follow from them: one layer of a Dask graph for each step."""
+"""Chunked tables, and the tasks made from their chunks: one layer of a Dask graph for each step."""
 
 from collections.abc import Callable, Hashable, Sequence
 from copy import copy
@@ -17,18 +17,19 @@ from abstain._core.tables import RowSlice
 from abstain._utils.backends import is_lazy
 from abstain._utils.errors import InvalidLabels, InvalidProbabilities
 from abstain._utils.threads import one_core
-from abstain.integrations._dask.layout import Layout, layout_of
+from abstain.integrations._dask.layout import ChunkLayout, layout_of
 
-FAN_IN = 8  # results of blocks that are put together in one task
+FAN_IN = 8
+"""Number of results that are combined in one task."""
 
 
 class Chunked(DaskMethodsMixin):
-    """A Dask collection with one result for each block of rows. Subclasses say what these results are."""
+    """A Dask collection with one result for each chunk; subclasses say what these results are."""
 
     __dask_scheduler__ = staticmethod(threaded.get)
     __dask_optimize__ = staticmethod(da.optimize)
 
-    def __init__(self, layout: Layout, graph: Any, name: str, keys: Sequence[tuple[Any, ...]]) -> None:
+    def __init__(self, layout: ChunkLayout, graph: Any, name: str, keys: Sequence[tuple[Any, ...]]) -> None:
         self.layout = layout
         self._graph, self._name, self._keys = graph, name, tuple(keys)
 
@@ -57,17 +58,17 @@ class Chunked(DaskMethodsMixin):
         return again
 
     @staticmethod
-    def gather(results: list[Any], layout: Layout) -> Any:
-        """What `compute` gives: the results of all blocks as one."""
+    def gather(results: list[Any], layout: ChunkLayout) -> Any:
+        """Combine the results of all chunks to what `compute` returns."""
         return results
 
-    def pieces(self) -> list[Any]:
-        """How a task gets each block."""
+    def task_arguments(self) -> list[Any]:
+        """Return how a task refers to each chunk."""
         return list(self._keys)
 
     @property
     def label_names(self) -> tuple[Hashable, ...] | None:
-        """What the labels are called, if that is known."""
+        """The names of the labels, if they are known."""
         return self.layout.axes.label_names
 
     @property
@@ -77,31 +78,31 @@ class Chunked(DaskMethodsMixin):
 
     @property
     def chunks(self) -> tuple[tuple[float, ...], tuple[int]]:
-        """The sizes of the blocks, as of a Dask array."""
+        """The sizes of the chunks, as of a Dask array."""
         return self.layout.sizes, (self.layout.n_labels,)
 
     def blockwise(
         self, name: str, kind: Callable[..., Any], work: Callable[..., Any], each: Sequence[Any] | None = None
     ) -> Any:
-        """A collection of what `work` makes of each block, or of block k and each[k]; its tasks are called `name`."""
+        """Return a collection of ``work(chunk)``, or of ``work(chunk, each[k])`` for chunk k, by tasks named `name`."""
         return kind(self.layout, *layer(name, [self], work, each))
 
     def array(self, name: str, work: Callable[..., Any], like: Any) -> da.Array:
-        """The Dask array whose blocks `work` makes; `like` is an array of its type and width, without rows."""
+        """Return the Dask array of ``work(chunk)``; `like` is an array of its type and width, without rows."""
         graph, name, _ = layer(name, [self], work, None, (0,) * (like.ndim - 1))
         return da.Array(graph, name, (self.layout.sizes, *((width,) for width in like.shape[1:])), meta=like)
 
     def some(self, wanted: Sequence[bool]) -> "Chunked":
-        """Just these blocks: of the others nothing is computed."""
+        """Return only the wanted chunks; nothing of the others is computed."""
         kept = replace(self.layout, sizes=tuple(compress(self.layout.sizes, wanted)))
         return Chunked(kept, self._graph, self._name, list(compress(self._keys, wanted)))
 
     def as_array(self, like: Any) -> da.Array:
-        """The same blocks as a Dask vector; `like` is one of its type, without entries."""
+        """Return the results as a one-dimensional Dask array; `like` is one of its type, without entries."""
         return da.Array(self._graph, self._name, (self.layout.sizes,), meta=like)
 
     def folded(self, combine: Callable[[list[Any]], Any]) -> Delayed:
-        """All results put together, some at a time: `combine` takes results, or what it has made of them before."""
+        """Combine all results in a tree; `combine` takes results, or what it has returned before."""
         token, level = tokenize(self, combine), 0
         keys, tasks = list(self._keys), {}
         while level == 0 or len(keys) > 1:
@@ -115,13 +116,13 @@ class Chunked(DaskMethodsMixin):
 class ChunkedTable(Chunked):
     """A Dask array or data frame."""
 
-    def pieces(self) -> list[Any]:
-        """Blocks reach the tasks as parts of the whole, so that errors name the row."""
-        return [(RowSlice, key, *place) for key, place in zip(self._keys, self.layout.places(), strict=True)]
+    def task_arguments(self) -> list[Any]:
+        """Return each chunk as a part of the whole table, so that errors name the row."""
+        return [(RowSlice, key, *offset) for key, offset in zip(self._keys, self.layout.offsets(), strict=True)]
 
 
 def read_chunks(table: Any, what: str) -> ChunkedTable:
-    """A Dask array or data frame in blocks of whole rows; a vector is one row."""
+    """Return a Dask array or data frame in chunks of whole rows; a vector is one row."""
     error = InvalidProbabilities if what == "probabilities" else InvalidLabels
     if isinstance(table, da.Array):
         table = table[np.newaxis] if table.ndim == 1 else table
@@ -134,18 +135,20 @@ def read_chunks(table: Any, what: str) -> ChunkedTable:
 
 
 def together(name: str, kind: type[Chunked], work: Callable[..., Any], **tables: Any) -> Any:
-    """A collection of what `work` makes of each block of several tables about the same rows."""
+    """Return a collection with ``work(chunk, chunk, …)`` for the chunks of several tables about the same rows."""
     decided = [table.layout for table in tables.values() if isinstance(table, Chunked)]
-    # What has been decided already cannot be cut anew, so the others follow it; without it, the first one leads.
+    # Predictions cannot be rechunked, so the others follow them; without any, the others follow the first table.
     lead = decided[0] if decided else next(read_chunks(t, what).layout for what, t in tables.items() if is_lazy(t))
-    return kind(lead, *layer(name, [_cut_alike(table, what, lead) for what, table in tables.items()], work))
+    return kind(lead, *layer(name, [_rechunked_like(table, what, lead) for what, table in tables.items()], work))
 
 
-def _cut_alike(table: Any, what: str, lead: Layout) -> Chunked:
-    """The same rows in the same blocks as the leading table, as far as that can be known before they are computed."""
+def _rechunked_like(table: Any, what: str, lead: ChunkLayout) -> Chunked:
+    """Return a table in the same chunks as the leading one, as far as that can be known before they are computed."""
     if not is_lazy(table):
         if not isinstance(table, np.ndarray):
-            raise InvalidLabels(f"{what} is a {type(table).__name__} beside Dask collections: make it one, too")
+            raise InvalidLabels(
+                f"{what} is a {type(table).__name__} beside Dask collections; convert it to a Dask array or data frame"
+            )
         table = da.from_array(np.atleast_2d(table), chunks=-1)
     chunked = table if isinstance(table, Chunked) else read_chunks(table, what)
     ours = chunked.layout
@@ -173,18 +176,18 @@ def layer(
     each: Sequence[Any] | None = None,
     ends: tuple[int, ...] = (),
 ) -> tuple[HighLevelGraph, str, list[tuple[Any, ...]]]:
-    """The graph with one more task for each block, the name of that layer, and its keys."""
+    """Return the graph with one more task for each chunk, the name of that layer, and its keys."""
     name = f"{name}-{tokenize(tables, work, each, ends)}"
     keys = [(name, k, *ends) for k in range(len(tables[0].layout.sizes))]
-    pieces = zip(*(table.pieces() for table in tables), *([] if each is None else [each]), strict=True)
+    arguments = zip(*(table.task_arguments() for table in tables), *([] if each is None else [each]), strict=True)
     tasks: dict[Hashable, Any] = {
-        key: (_run, f"work-{name}", list(piece)) for key, piece in zip(keys, pieces, strict=True)
+        key: (_run, f"work-{name}", list(given)) for key, given in zip(keys, arguments, strict=True)
     }
     tasks[f"work-{name}"] = work  # once, not in each task: it may hold a price for each label
     return HighLevelGraph.from_collections(name, tasks, tables), name, keys
 
 
 def _run(work: Callable[..., Any], arguments: list[Any]) -> Any:
-    """A task on a worker: it uses the one core that Dask counts for it."""
+    """Run a task on a worker, with the one core that Dask counts for it."""
     with one_core():
         return work(*arguments)

@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from abstain._utils.errors import InvalidDataset
+from abstain._utils.errors import InvalidDataset, InvalidOutput
 from abstain._utils.threads import one_core
 from abstain.integrations._dask.client import connected
-from abstain.streams._decide import Job, Progress, decide_file, require_place
+from abstain.streams._decide import decide_file
 from abstain.streams._formats.columns import arrow
+from abstain.streams._job import Job, Progress
 from abstain.streams._read.sources import Sources
+from abstain.streams._read.unique_ids import UniqueIds
+from abstain.streams._sizes import SIZES
 from abstain.streams._summary import Summary
-from abstain.streams._unique_ids import Identity
-
-PART = 1 << 28  # bytes of Parquet, unpacked, that make a task: a worker that dies loses no more than that
+from abstain.streams._write.destinations import require_separate
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,10 @@ def decide_files(
     timeout: float,
 ) -> Summary:
     """Decide on all rows of some files, on the workers of a Dask cluster; see `abstain.streams.decide_files`."""
-    tasks = _tasks(sources, Path(output), job)
+    tasks = _plan_tasks(sources, Path(output), job)
     for folder in {task.output.parent for task in tasks}:
         folder.mkdir(parents=True, exist_ok=True)
-    # The first file tells the order of the labels; a worker does not see it.
+    # The order of the labels is that of the first file, which most workers do not see.
     job = replace(job, labels=sources.label_names)
     total = Summary()
     with connected(address, timeout) as client:
@@ -53,7 +54,7 @@ def decide_files(
             progress.start(sources.n_rows_estimated)
         futures = client.map(_decide, tasks, job=job, resume=resume, wanted=version("abstain"), pure=False)
         try:
-            _require_different_ids(sources)
+            _require_unique_ids(sources)
             for summary in _results(client, futures, address, timeout):
                 total += summary
                 if progress is not None:
@@ -64,33 +65,32 @@ def decide_files(
     return total
 
 
-def _tasks(sources: Sources, folder: Path, job: Job) -> list[Task]:
-    """What is to be done, each output once."""
+def _plan_tasks(sources: Sources, folder: Path, job: Job) -> list[Task]:
+    """Return the tasks that make up the work, each with an output of its own."""
     tasks: dict[Path, Task] = {}
-    for part in sources.parts():
-        if part.file.path is None:
+    for source in sources.each_file():
+        if source.file.path is None:
             raise InvalidDataset("standard input cannot be read by the workers of a cluster; give files")
-        file, output = part.file.path.absolute(), folder.absolute() / part.file.relative
-        for task in (
-            _parts_of(file, output) if part.file.kind == ".parquet" and not part.is_long else [Task(file, output)]
-        ):
+        job.require_output_format(source.file.format, sources)
+        file, output = source.file.path.absolute(), folder.absolute() / source.file.relative
+        is_split = source.file.format.has_row_groups and not source.is_long
+        for task in _split_by_row_groups(file, output) if is_split else [Task(file, output)]:
             if task.output in tasks:
-                raise InvalidDataset(f"{file}: would be written to {task.output}, as {tasks[task.output].file} is")
-            job.require_keepable(part.file.kind, sources)
+                raise InvalidOutput(f"{file}: would be written to {task.output}, as {tasks[task.output].file} is")
             tasks[task.output] = task
-    require_place(tasks, sources)
+    require_separate(tasks, sources)
     return list(tasks.values())
 
 
-def _parts_of(file: Path, output: Path) -> list[Task]:
-    """A Parquet file, cut between row groups if it is large."""
+def _split_by_row_groups(file: Path, output: Path) -> list[Task]:
+    """Return the tasks for a Parquet file: several if it is large, each with some row groups."""
     with arrow("pyarrow.parquet").ParquetFile(file) as source:
         sizes = [source.metadata.row_group(k).total_byte_size for k in range(source.metadata.num_row_groups)]
-    before = np.cumsum([0, *sizes])
-    number = before[:-1] // PART  # of the part in which a row group begins
-    if len(sizes) == 0 or number[-1] == 0:
+    start = np.cumsum([0, *sizes])
+    task_number = start[:-1] // SIZES.cluster_task_bytes  # of the task in which a row group begins
+    if len(sizes) == 0 or task_number[-1] == 0:
         return [Task(file, output)]
-    groups = [np.flatnonzero(number == k).tolist() for k in np.unique(number)]
+    groups = [np.flatnonzero(task_number == k).tolist() for k in np.unique(task_number)]
     return [
         Task(file, output.with_name(f"{output.stem}-{k:05}{output.suffix}"), tuple(some))
         for k, some in enumerate(groups)
@@ -98,7 +98,7 @@ def _parts_of(file: Path, output: Path) -> list[Task]:
 
 
 def _decide(task: Task, job: Job, resume: bool, wanted: str) -> Summary:
-    """What a worker does, with the one core that Dask counts for it."""
+    """Decide on one task on a worker, with the one core that Dask counts for it."""
     if (found := version("abstain")) != wanted:
         raise ImportError(f"a worker has abstain {found}, but here there is {wanted}; make them the same")
     with one_core():
@@ -106,7 +106,7 @@ def _decide(task: Task, job: Job, resume: bool, wanted: str) -> Summary:
 
 
 def _results(client: Any, futures: Sequence[Any], address: str, timeout: float) -> Iterator[Summary]:
-    """The summaries as they come; the first error ends it, and so does a cluster without workers."""
+    """Yield the summaries as they come, until the first error or until there are no workers."""
     from distributed import KilledWorker, wait
 
     waiting = set(futures)
@@ -128,9 +128,9 @@ def _results(client: Any, futures: Sequence[Any], address: str, timeout: float) 
         raise ConnectionError(f"the Dask cluster at {address!r} has gone away ({reason})") from reason
 
 
-def _require_different_ids(sources: Sources) -> None:
-    """No two rows of all files may have the same name; a worker sees only some of them."""
-    identity = Identity(sources)
+def _require_unique_ids(sources: Sources) -> None:
+    """Raise `InvalidDataset` if two rows of all files have the same name; a worker sees only some of them."""
+    unique_ids = UniqueIds(sources)
     for file, first_row, ids in sources.ids():
-        identity.add(ids, file, first_row)
-    identity.finish()
+        unique_ids.add(ids, file, first_row)
+    unique_ids.finish()

@@ -1,4 +1,4 @@
-"""Prediction predictions and rankings that are still to be computed, a block of rows at a time."""
+"""Partial predictions and rankings of chunked tables."""
 
 from collections.abc import Hashable, Sequence
 from functools import partial
@@ -15,27 +15,27 @@ from abstain._core.prediction import PartialPrediction, PartialRanking, Predicti
 from abstain._core.tables import Axes
 from abstain._utils.extras import optional
 from abstain.integrations._dask.collection import Chunked, layer
-from abstain.integrations._dask.layout import Layout
+from abstain.integrations._dask.layout import ChunkLayout
 
 
-class _ChunkedPartial(Chunked):
-    """What lazy predictions and rankings have in common: each block computes to a local one."""
+class _ChunkedDecisions(Chunked):
+    """What chunked predictions and rankings have in common: each chunk computes to one in memory."""
 
     kind: ClassVar[type[Prediction]]
 
     @property
     def codes(self) -> da.Array:
-        """The codes of all instances and labels, −1 = abstained, in the blocks of the probabilities."""
+        """The codes of all instances and labels, −1 = abstained, in the chunks of the probabilities."""
         return self._table("codes", self.kind.code_type)
 
     @property
     def abstained(self) -> da.Array:
-        """Which labels are left open: boolean, n × m, sparse if the probabilities were."""
+        """Whether each label is an abstention: boolean, n × m, sparse if the probabilities are."""
         return self._table("abstained", np.bool_)
 
     @property
     def n_abstained(self) -> da.Array:
-        """How many labels of each instance are left open."""
+        """Number of abstentions of each instance."""
         return self.array("n_abstained", attrgetter("n_abstained"), np.empty(0, np.intp))
 
     @property
@@ -44,10 +44,10 @@ class _ChunkedPartial(Chunked):
         return self.array("expected_loss", attrgetter("expected_loss"), np.empty(0))
 
     def to_frame(self, label_names: Sequence[Hashable] | None = None) -> Any:
-        """A Dask data frame with a column per label, ``<NA>`` where abstained.
+        """Return a Dask data frame with a column per label, ``<NA>`` where abstained.
 
-        It has the index and the divisions of the frame of probabilities; of an array the rows are numbered, in each
-        block anew where Dask does not know how many rows there are.
+        It has the index and the divisions of the frame of probabilities. For an array the rows are numbered, in each
+        chunk from 0 where Dask does not know how many rows there are.
         """
         dd = optional("dask.dataframe", "to_frame needs Dask's data frames")
         names = self.layout.axes.names(self.layout.n_labels, label_names)
@@ -58,7 +58,7 @@ class _ChunkedPartial(Chunked):
         )
 
     def _divisions(self) -> tuple[Any, ...]:
-        """Between which index values the partitions lie; the last of them belongs to the last one."""
+        """Return the index values between which the partitions lie; the last one belongs to the last partition."""
         layout = self.layout
         if layout.divisions is not None:
             return layout.divisions
@@ -72,22 +72,22 @@ class _ChunkedPartial(Chunked):
         return self.array(name, attrgetter(name), make((0, self.layout.n_labels), dtype=dtype))
 
     @staticmethod
-    def gather(results: list[Any], layout: Layout) -> Prediction:
-        """One prediction of those of all blocks."""
-        codes, indexes, axes = [part.codes for part in results], [part.axes.index for part in results], layout.axes
+    def gather(results: list[Any], layout: ChunkLayout) -> Prediction:
+        """Concatenate the predictions of all chunks."""
+        codes, indexes, axes = [each.codes for each in results], [each.axes.index for each in results], layout.axes
         index = None if axes.index is None else indexes[0].append(indexes[1:])
         return type(results[0]).trusted(
             sparse.vstack(codes, format="csr") if any(map(sparse.issparse, codes)) else np.concatenate(codes),
             Axes(axes.label_names, index, axes.library, axes.gaps),
-            np.concatenate([part.expected_loss for part in results]),
+            np.concatenate([each.expected_loss for each in results]),
         )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} of {self.layout}: compute() gives a {self.kind.__name__}"
 
 
-class ChunkedPrediction(_ChunkedPartial):
-    """The `PartialPrediction` of a Dask array or data frame, lazy: nothing is decided before `compute` or `persist`.
+class ChunkedPrediction(_ChunkedDecisions):
+    """The `PartialPrediction` of a chunked table: nothing is decided before `compute` or `persist`.
 
     Examples
     --------
@@ -111,12 +111,12 @@ class ChunkedPrediction(_ChunkedPartial):
 
     @property
     def labels(self) -> da.Array:
-        """int8, n × m: 1, 0 or −1 = abstained, in the blocks of the probabilities; CSR blocks if those are sparse."""
+        """int8, n × m: 1, 0 or −1 = abstained, in the chunks of the probabilities; CSR if those are sparse."""
         return self._table("labels", self.kind.code_type)
 
 
-class ChunkedRanking(_ChunkedPartial):
-    """The `PartialRanking` of a Dask array or data frame, lazy.
+class ChunkedRanking(_ChunkedDecisions):
+    """The `PartialRanking` of a chunked table: nothing is decided before `compute` or `persist`.
 
     Examples
     --------
@@ -130,19 +130,20 @@ class ChunkedRanking(_ChunkedPartial):
 
     @property
     def positions(self) -> da.Array:
-        """int32, n × m: 0 = first, −1 = not ranked, in the blocks of the probabilities; CSR if those are sparse."""
+        """int32, n × m: 0 = first, −1 = not ranked, in the chunks of the probabilities; CSR if those are sparse."""
         return self._table("positions", self.kind.code_type)
 
 
-def kind_of(loss: Loss) -> type[_ChunkedPartial]:
-    """What a loss answers with, lazily."""
+def chunked_prediction_type(loss: Loss) -> type[_ChunkedDecisions]:
+    """Return the chunked counterpart of ``loss.prediction_type``."""
     return ChunkedRanking if loss.gives_rankings else ChunkedPrediction
 
 
-def _frame_of(part: Prediction, names: list[Hashable]) -> Any:
+def _frame_of(prediction: Prediction, names: list[Hashable]) -> Any:
     import pandas as pd
 
-    frame = part.to_frame(names)
-    if part.axes.index is None:
-        frame.index = pd.RangeIndex(part.axes.first_row, part.axes.first_row + len(frame))
+    frame = prediction.to_frame(names)
+    if prediction.axes.index is None:
+        first = prediction.axes.first_row
+        frame.index = pd.RangeIndex(first, first + len(frame))
     return frame

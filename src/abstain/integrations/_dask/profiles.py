@@ -1,4 +1,4 @@
-"""Risk profiles and cost paths that are still to be computed, a block of rows at a time."""
+"""Risk profiles and cost paths of chunked tables."""
 
 from operator import attrgetter, methodcaller
 from typing import Any
@@ -10,14 +10,14 @@ from scipy import sparse
 from abstain._core.losses import Loss
 from abstain._core.penalties import PenaltyLike, as_penalty
 from abstain.integrations._dask.collection import Chunked
-from abstain.integrations._dask.layout import Layout
-from abstain.integrations._dask.predictions import kind_of
+from abstain.integrations._dask.layout import ChunkLayout
+from abstain.integrations._dask.predictions import chunked_prediction_type
 
 
 class ChunkedProfile(Chunked):
-    """The `RiskProfile` of a Dask array or data frame, lazy.
+    """The `RiskProfile` of a chunked table.
 
-    To decide for many penalties, `persist` it: the profiles then stay where the blocks of the data are.
+    To decide for many penalties, `persist` it: the profiles then stay where the chunks of the data are.
 
     Examples
     --------
@@ -35,21 +35,21 @@ class ChunkedProfile(Chunked):
 
     @property
     def values(self) -> da.Array:
-        """(n, m + 1): the least expected loss of each instance with a abstentions; CSR blocks if p has them."""
+        """(n, m + 1): the least expected loss of each instance with a abstentions; CSR if the probabilities are."""
         make = sparse.csr_array if self.layout.is_sparse else np.empty
         return self.array("values", attrgetter("values"), make((0, self.layout.n_labels + 1), dtype=np.float64))
 
     def decide(self, penalty: PenaltyLike = 0.1) -> Any:
-        """The optimal partial prediction for a further counting penalty, lazy."""
+        """Return the optimal chunked prediction for a further counting penalty."""
         priced = as_penalty(penalty)
         bound = priced.bind(self.layout.n_labels)
         bound.require_counting()
         if self.layout.is_sparse:
             bound.require_nondecreasing()
-        return self.blockwise("decide", kind_of(self.loss), methodcaller("decide", priced))
+        return self.blockwise("decide", chunked_prediction_type(self.loss), methodcaller("decide", priced))
 
     def path(self, most: int | None = None) -> "ChunkedPath":
-        """All break points of the linear cost, with the number of abstentions between them; of at most so many."""
+        """Return all break points of the linear cost, with the number of abstentions between them, at most `most`."""
         path: ChunkedPath = self.blockwise("path", ChunkedPath, methodcaller("path", most))
         return path
 
@@ -58,15 +58,15 @@ class ChunkedProfile(Chunked):
 
 
 class ChunkedPath(Chunked):
-    """The `CostPath` of a Dask array or data frame, lazy: `compute` gives one for all instances."""
+    """The `CostPath` of a chunked table: `compute` gives one for all instances."""
 
     def at(self, cost: float) -> da.Array:
-        """How many labels each instance leaves open at this cost."""
+        """Return the number of abstentions of each instance at this cost."""
         return self.array("at", methodcaller("at", cost), np.empty(0, np.int64))
 
     @staticmethod
-    def gather(results: list[Any], layout: Layout) -> Any:
-        """One path of those of all blocks."""
+    def gather(results: list[Any], layout: ChunkLayout) -> Any:
+        """Concatenate the paths of all chunks."""
         sizes = np.concatenate([np.diff(path.indptr) for path in results])
         costs = np.concatenate([path.flat_costs for path in results])
         counts = np.concatenate([path.flat_counts for path in results])

@@ -1,4 +1,4 @@
-"""Scores of tables that are still to be computed: what each block counts, added up, and one division in the end."""
+"""Scores of chunked tables: counts of each chunk, added up, and one division in the end."""
 
 from collections.abc import Callable
 from functools import partial

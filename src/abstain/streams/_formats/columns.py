@@ -1,7 +1,4 @@
-"""Tables of Arrow columns: which of them hold labels and which the names of rows, as numbers; and back.
-
-CSV, Parquet and Arrow files are all read and written by way of these.
-"""
+"""Tables of Arrow columns ↔ numbers with the names of labels and rows: what all formats of columns share."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,16 +12,23 @@ from scipy import sparse
 from abstain._utils.errors import InvalidDataset, quoted
 from abstain._utils.extras import optional
 from abstain._utils.numbers import is_number, number_in
-from abstain.streams._formats.names import INDEX_NAMES, positions
+from abstain.streams._formats.names import (
+    INDEX_NAMES,
+    find_duplicate,
+    label_names_from,
+    positions,
+    require_unique,
+    row_names_from,
+)
 
 
 def arrow(module: str = "pyarrow") -> Any:
-    """A module of pyarrow, which not everybody needs."""
+    """Import a module of pyarrow, which is an optional dependency."""
     return optional(module, "CSV, Parquet and Arrow files need pyarrow")
 
 
 def find_index(schema: Any, index: str | None, first_holds_names: Callable[[], bool]) -> int | None:
-    """Which column holds the names of the rows: the one asked for, the one that pandas has written, or the first."""
+    """Return the column with the names of the rows: the one asked for, the one that pandas wrote, or the first."""
     names = schema.names
     if index is None:  # pandas puts the index last, and says so
         written = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -34,8 +38,8 @@ def find_index(schema: Any, index: str | None, first_holds_names: Callable[[], b
     return 0 if names and (names[0] in INDEX_NAMES or first_holds_names()) else None
 
 
-def counted_index(schema: Any, index: str | None, n_rows: int | None) -> tuple[str, range] | None:
-    """The names of rows that pandas has not written, since they just count: only that it called them something."""
+def range_index(schema: Any, index: str | None, n_rows: int | None) -> tuple[str, range] | None:
+    """Return the name and the entries of an index that pandas has not written as a column, since it is a range."""
     for written in (schema.pandas_metadata or {}).get("index_columns", []):
         if isinstance(written, dict) and written.get("kind") == "range" and written["name"] is not None:
             rows = range(written["start"], written["stop"], written["step"])
@@ -45,10 +49,9 @@ def counted_index(schema: Any, index: str | None, n_rows: int | None) -> tuple[s
 
 
 def label_positions(names: Sequence[str], index_at: int | None, labels: Sequence[str] | None) -> list[int]:
-    """Which columns hold labels: those asked for, or all but the names of the rows."""
-    if labels is not None and len(set(labels)) < len(labels):
-        twice = next(name for k, name in enumerate(labels) if name in labels[:k])
-        raise InvalidDataset(f"label {quoted(twice)} is asked for twice")
+    """Return the columns that hold labels: those asked for, or all but the names of the rows."""
+    if labels is not None and (duplicate := find_duplicate(labels)) is not None:
+        raise InvalidDataset(f"label {quoted(duplicate)} is asked for twice")
     taken = [j for j in range(len(names)) if j != index_at] if labels is None else positions(labels, names)
     if not taken:
         raise InvalidDataset("there are no columns of numbers")
@@ -56,7 +59,7 @@ def label_positions(names: Sequence[str], index_at: int | None, labels: Sequence
 
 
 def holds_names(column: Any) -> bool:
-    """Whether a column is text, and not numbers with a slip of the pen."""
+    """Whether a column is text, and not numbers some of which are misspelt."""
     types = arrow("pyarrow.types")
     if not any(is_text(column.type) for is_text in (types.is_string, types.is_large_string, types.is_string_view)):
         return False
@@ -64,8 +67,8 @@ def holds_names(column: Any) -> bool:
     return 2 * len(numbers) <= len(column) and not any("." in str(number) for number in numbers)
 
 
-def stack(columns: Sequence[Any], cell: Callable[[int, int], str]) -> NDArray[Any]:
-    """Columns of numbers as an n × m array, row by row; `cell(j, row)` is how errors quote."""
+def stack_columns(columns: Sequence[Any], cell: Callable[[int, int], str]) -> NDArray[Any]:
+    """Return columns of numbers as an n × m array in C order; `cell(j, row)` is how errors quote an entry."""
     arrays = [_numbers(column, partial(cell, j)) for j, column in enumerate(columns)]
     values = np.empty((len(arrays[0]), len(arrays)), np.result_type(*arrays))
     # A few rows at a time: what is written row by row is still in the cache when the next column comes.
@@ -95,16 +98,33 @@ def _numbers(column: Any, cell: Callable[[int], str]) -> NDArray[Any]:
 
 
 def index_name(labels: Sequence[str]) -> str:
-    """What the column with the names of the rows is to be called beside these labels."""
+    """Return a name for the column with the names of the rows that is none of the labels."""
     return next(name for name in (*INDEX_NAMES, uuid4().hex) if name not in labels)
 
 
-def to_arrow(values: Any, names: list[str] | None, rows: NDArray[Any] | None, left_open: Any) -> Any:
-    """A whole table of numbers as Arrow columns, with empty cells where something is left open."""
+def from_arrow(table: Any, index: str | None, labels: list[str] | None) -> tuple[NDArray[Any], Any, Any]:
+    """Return the values, the label names and the row names of a whole table of Arrow columns."""
+    names = table.column_names
+    require_unique(names)
+    counted = range_index(table.schema, index, len(table))
+    at = None if counted else find_index(table.schema, index, lambda: holds_names(table.column(0)))
+    taken = label_positions(names, at, labels)
+
+    def quote(j: int, row: int) -> str:
+        return f"row {row}, column {taken[j] + 1}: {quoted(table.column(taken[j])[row].as_py())}"
+
+    values = stack_columns([table.column(j) for j in taken], quote)
+    rows = None if at is None else table.column(at).to_pylist()
+    rows = list(counted[1]) if counted else row_names_from(rows, is_requested=index is not None)
+    return values, label_names_from([names[j] for j in taken]), rows
+
+
+def to_arrow(values: Any, names: Sequence[str] | None, rows: NDArray[Any] | None, abstained: Any) -> Any:
+    """Return a whole table of numbers as Arrow columns, with empty cells for abstentions."""
     pa = arrow()
     dense = values.toarray() if sparse.issparse(values) else values
-    labels = [str(j) for j in range(dense.shape[1])] if names is None else names
-    empty = left_open.toarray() if sparse.issparse(left_open) else left_open
+    labels = [str(j) for j in range(dense.shape[1])] if names is None else list(names)
+    empty = abstained.toarray() if sparse.issparse(abstained) else abstained
     columns = [
         pa.array(np.ascontiguousarray(column), mask=None if empty is None else empty[:, j], from_pandas=True)
         for j, column in enumerate(dense.T)

@@ -1,4 +1,4 @@
-"""What rows and columns are called in a file."""
+"""The names of rows and columns in a file."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -7,34 +7,42 @@ from typing import Any
 from abstain._utils.errors import InvalidDataset, quoted
 
 INDEX_NAMES = "id", "index", "", "__index_level_0__"
-"""A first column of this name holds the names of the rows: what we write, and what pandas does."""
+"""A first column of this name holds the names of the rows: the library writes the first, pandas the others."""
 
 
-def counts(names: Any) -> bool:
+def is_default_index(names: Any) -> bool:
     """Whether names are just 0, 1, 2 …"""
     return list(names) == list(range(len(names)))
 
 
-def labels_called(names: Sequence[str]) -> tuple[str, ...] | None:
-    """What columns tell of their labels: nothing if they are called 0, 1, 2 …, for columns must be called something."""
-    return None if list(names) == [str(j) for j in range(len(names))] else tuple(names)
+def label_names_from(columns: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the names of columns as names of labels; None if they are 0, 1, 2 …, since columns must have names."""
+    return None if list(columns) == [str(j) for j in range(len(columns))] else tuple(columns)
 
 
-def rows_called(names: Any, asked: bool) -> Any:
-    """What a column tells of its rows: nothing if it just counts and was not asked for."""
-    return None if names is None or (not asked and counts(names)) else names
+def row_names_from(column: Any, *, is_requested: bool) -> Any:
+    """Return the entries of a column as names of rows; None if they just count and were not requested."""
+    return None if column is None or (not is_requested and is_default_index(column)) else column
 
 
-def require_different(names: Sequence[str]) -> None:
+def find_duplicate(names: Sequence[str]) -> str | None:
+    """Return the first name that occurs for a second time, if there is one."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def require_unique(names: Sequence[str]) -> None:
     """Raise `InvalidDataset` if two columns have the same name."""
-    if len(set(names)) < len(names):
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InvalidDataset(f"two columns are called {quoted(twice)}")
+    if (duplicate := find_duplicate(names)) is not None:
+        raise InvalidDataset(f"two columns are called {quoted(duplicate)}")
 
 
 def positions(wanted: Sequence[str], names: Sequence[str]) -> list[int]:
-    """Where the wanted columns are."""
+    """Return where the wanted columns are, or raise `InvalidDataset`."""
     at = {name: j for j, name in enumerate(names)}
     for name in wanted:
         if name not in at:

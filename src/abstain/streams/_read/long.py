@@ -12,20 +12,21 @@ from scipy import sparse
 
 from abstain._core.tables import Table
 from abstain._utils.errors import InvalidDataset, quoted
-from abstain.streams._formats.columns import arrow, stack
+from abstain.streams._formats.column_files import ColumnReader, QuoteRow
+from abstain.streams._formats.columns import arrow, stack_columns
 from abstain.streams._formats.names import positions
-from abstain.streams._read.batches import Batch, Ids, find_empty, id_type
-from abstain.streams._read.column_readers import Quote, Reader
-from abstain.streams._read.wide import Part
+from abstain.streams._read.batches import Batch
+from abstain.streams._read.ids import Ids, find_empty, id_type
+from abstain.streams._read.source_table import SourceTable
 
-LABEL = "label"
-VALUES = "probability", "answer", "relevant"
-"""What the column of numbers may be called: of probabilities, of decisions, of the truth."""
+LABEL_COLUMN = "label"
+VALUE_COLUMNS = "probability", "answer", "relevant"
+"""Names of the column of numbers: of probabilities, of decisions, of the truth."""
 
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """What columns are called: that of the ids, and those of the labels and the numbers of long tables."""
+    """The names of columns that the user gave: of the ids, and of the labels and the numbers of long tables."""
 
     ids: str | None = None
     label: str | None = None
@@ -33,25 +34,25 @@ class ColumnNames:
 
     @property
     def are_long(self) -> bool:
-        """Whether a column is named that only long tables have."""
+        """Whether a column is given that only long tables have."""
         return self.label is not None or self.value is not None
 
     def long_names(self, names: Sequence[str]) -> tuple[str, str]:
-        """The columns of the labels and of the numbers: those named, or those that are called as they may be."""
-        value = next((name for name in VALUES if name in names), VALUES[0])
-        return self.label or LABEL, self.value or value
+        """Return the columns of the labels and of the numbers: those given, or those with a default name."""
+        value = next((name for name in VALUE_COLUMNS if name in names), VALUE_COLUMNS[0])
+        return self.label or LABEL_COLUMN, self.value or value
 
     def look_long(self, names: Sequence[str]) -> bool:
-        """Whether a table has the columns of a long one, and just these unless they are named."""
+        """Whether a table has the columns of a long one, and just these unless they are given."""
         return set(self.long_names(names)) <= set(names) and (self.are_long or len(names) == 3)
 
 
-class LongPart(Part):
+class LongTable(SourceTable):
     """A long table as sparse rows: the rows of an instance follow each other; what is not listed has probability 0."""
 
     is_sparse = True
 
-    def __init__(self, reader: Reader, columns: ColumnNames, labels: Sequence[str] | None) -> None:
+    def __init__(self, reader: ColumnReader, columns: ColumnNames, labels: Sequence[str] | None) -> None:
         self.reader, self.file = reader, reader.file
         names = reader.schema.names
         label, value = columns.long_names(names)
@@ -62,43 +63,46 @@ class LongPart(Part):
                     f"there is no column {quoted(name)}; name it (--{option}-column): there are {there}"
                 )
         self._label_column = label
-        self._label_at, self._value_at = positions([label, value], names)
-        others = [j for j in range(len(names)) if j not in (self._label_at, self._value_at)]
+        self._label_column_at, self._value_column_at = positions([label, value], names)
+        others = [j for j in range(len(names)) if j not in (self._label_column_at, self._value_column_at)]
         if columns.ids is None and not others:
             raise InvalidDataset(
                 f"there is no column beside {quoted(label)} and {quoted(value)} with the names of the rows"
             )
-        self._id_at = others[0] if columns.ids is None else positions([columns.ids], names)[0]
-        self.id_name, self.id_type = names[self._id_at], id_type(reader.schema.types[self._id_at])
+        self._id_column_at = others[0] if columns.ids is None else positions([columns.ids], names)[0]
+        self.id_name, self.id_type = names[self._id_column_at], id_type(reader.schema.types[self._id_column_at])
         self.label_names = None if labels is None else tuple(labels)
         self.n_labels = 0 if labels is None else len(labels)
 
     def with_labels(self, names: Sequence[str]) -> Self:
-        part = copy(self)
-        part.label_names, part.n_labels = tuple(names), len(names)
-        return part
+        table = copy(self)
+        table.label_names, table.n_labels = tuple(names), len(names)
+        return table
 
     def find_labels(self, known: Any) -> Any:
-        """The labels known so far and those that occur here, in the order in which they come."""
+        """Return the labels known so far and those that occur here, in the order in which they come."""
         if not self.file.is_repeatable:
             raise InvalidDataset(
                 "is a long table that can be read only once: say that it is long (--form long), or name its labels"
             )
         pa, compute = arrow(), arrow("pyarrow.compute")
         known = pa.array([], pa.string()) if known is None else known
-        for piece in self.reader.pieces([self._label_at], []):
-            new = compute.unique(piece.columns[0].cast(pa.string())).drop_null()
+        for read in self.reader.column_batches([self._label_column_at], []):
+            new = compute.unique(read.columns[0].cast(pa.string())).drop_null()
             known = compute.unique(pa.concat_arrays([known, new]))
         return known
 
     def batches(self, rows_before: int = 0) -> Iterator[Batch]:
         pa, n_rows = arrow(), 0
-        columns = [self._id_at, self._label_at, self._value_at]
+        columns = [self._id_column_at, self._label_column_at, self._value_column_at]
         rest: list[Any] | None = None
-        begin, quotes = 0, list[tuple[int, Quote]]()  # the first record that is in no batch yet, and who quotes it
-        for piece in self.reader.pieces(columns, [self._value_at]):
-            quotes += [] if piece.quote is None else [(piece.first_row, piece.quote)]
-            found = [Ids(piece.columns[0]).array, piece.columns[1].cast(pa.string()), piece.columns[2]]
+        begin, quotes = (
+            0,
+            list[tuple[int, QuoteRow]](),
+        )  # the first record that is in no batch yet, and how it is quoted
+        for read in self.reader.column_batches(columns, [self._value_column_at]):
+            quotes += [] if read.quote is None else [(read.first_row, read.quote)]
+            found = [Ids(read.columns[0]).array, read.columns[1].cast(pa.string()), read.columns[2]]
             if rest is not None:
                 found = [pa.concat_arrays(pair) for pair in zip(rest, found, strict=True)]
             for name, column in zip((self.id_name, self._label_column), found, strict=False):
@@ -110,7 +114,7 @@ class LongPart(Part):
             starts = self._starts(found[0])
             if len(starts) == 0:
                 continue
-            end = int(starts[-1])  # the last instance may go on in the next piece
+            end = int(starts[-1])  # the last instance may go on in the next batch
             rest = [column.slice(end) for column in found]
             if len(starts) > 1:
                 quote = partial(_record, quotes, first=begin) if quotes else None
@@ -123,13 +127,13 @@ class LongPart(Part):
             yield self._batch(rest, np.array([0, len(rest[0])]), n_rows, rows_before, quote)
 
     def _starts(self, ids: Any) -> NDArray[np.intp]:
-        """Where instances begin."""
+        """Return where instances begin."""
         changes = arrow("pyarrow.compute").not_equal(ids.slice(1), ids.slice(0, max(0, len(ids) - 1)))
         starts: NDArray[np.intp] = 1 + np.flatnonzero(changes.to_numpy(zero_copy_only=False))
         return np.concatenate([[0], starts]) if len(ids) else starts
 
     def _batch(
-        self, columns: list[Any], starts: NDArray[np.intp], n_rows: int, rows_before: int, record: Quote | None
+        self, columns: list[Any], starts: NDArray[np.intp], n_rows: int, rows_before: int, record: QuoteRow | None
     ) -> Batch:
         assert self.label_names is not None
         pa, compute = arrow(), arrow("pyarrow.compute")
@@ -138,11 +142,11 @@ class LongPart(Part):
         names = Ids(ids.take(pa.array(starts[:-1])))
         indptr = starts
 
-        def misfit(_: int, row: int) -> str:
+        def describe_cell(_: int, row: int) -> str:
             named = f"{self.id_name} {quoted(ids[row].as_py())}, label {quoted(labels[row].as_py())}"
             return f"{named}: {quoted(values[row].as_py())}"
 
-        data = stack([values], misfit)[:, 0]
+        data = stack_columns([values], describe_cell)[:, 0]
         if at.null_count:  # labels that were not asked for
             taken = at.is_valid().to_numpy(zero_copy_only=False)
             at, data = at.drop_null(), data[taken]
@@ -150,18 +154,18 @@ class LongPart(Part):
         indices = np.array(at)  # sorted in place
         matrix = sparse.csr_array((data, indices, indptr.astype(np.int32)), (len(names), self.n_labels))
         matrix.sort_indices()
-        self._require_once(matrix, names)
+        self._require_labels_once(matrix, names)
         quote = None if record is None else partial(self._quote, record, labels, starts)
         return Batch(Table(matrix, self.label_names, names), self.file.name, n_rows, rows_before, quote=quote)
 
-    def _quote(self, record: Quote, labels: Any, starts: NDArray[np.intp], i: int, j: int) -> tuple[int, str]:
-        """The line that lists label j of row i (or else the first line of the row), and how it writes the number."""
+    def _quote(self, record: QuoteRow, labels: Any, starts: NDArray[np.intp], i: int, j: int) -> tuple[int, str]:
+        """Return the line that lists label j of row i, or else the first one of the row, and the text of the number."""
         name = (self.label_names or ())[j]
         entries = range(int(starts[i]), int(starts[i + 1]))
         line, cells = record(next((k for k in entries if labels[k].as_py() == name), entries[0]))
-        return line, cells[self._value_at]
+        return line, cells[self._value_column_at]
 
-    def _require_once(self, matrix: sparse.csr_array, names: Ids) -> None:
+    def _require_labels_once(self, matrix: sparse.csr_array, names: Ids) -> None:
         same = matrix.indices[1:] == matrix.indices[:-1]
         within = np.ones(len(same), bool)
         ends = matrix.indptr[1:-1]
@@ -173,7 +177,7 @@ class LongPart(Part):
             raise InvalidDataset(f"{self.id_name} {quoted(names[row])} lists label {quoted(label)} twice")
 
 
-def _record(quotes: Sequence[tuple[int, Quote]], record: int, first: int = 0) -> tuple[int, list[str]]:
-    """The line and the cells of a record, counted from the first one, given who quotes which records."""
+def _record(quotes: Sequence[tuple[int, QuoteRow]], record: int, first: int = 0) -> tuple[int, list[str]]:
+    """Return the line and the cells of a record, counted from the first one, given how parts of the file are quoted."""
     start, quote = next(each for each in reversed(quotes) if each[0] <= first + record)
     return quote(first + record - start)

@@ -1,7 +1,7 @@
-"""The review queue of a stream: every label left open, the most valuable review first, however many there are.
+"""The review queue of a stream: every abstention, the most valuable review first, however many there are.
 
-What comes in is sorted in runs that fit in memory; runs are kept in nameless files on the disk and merged at the end, a
-chunk of each at a time. When there are many, they are merged into a longer one before: a chunk of each has to fit, too.
+Entries are sorted in runs that fit in memory; runs are kept in temporary files and merged at the end, a chunk of each
+at a time. When there are many runs, some are merged into a longer one before, since a chunk of each has to fit, too.
 """
 
 import os
@@ -18,18 +18,15 @@ from abstain._core.losses import Loss
 from abstain._core.prediction import Prediction
 from abstain._core.tables import Axes
 from abstain._utils.atomic import spill_file
-from abstain._utils.errors import InvalidDataset, InvalidProbabilities
+from abstain._utils.errors import InvalidOutput, InvalidProbabilities
 from abstain.review._queue import ReviewQueue, review_queue
-from abstain.streams._bad_values import find_bad
-from abstain.streams._formats import kind_of
+from abstain.streams._bad_values import find_bad_values
+from abstain.streams._formats.base import ColumnFormat
 from abstain.streams._formats.columns import arrow
+from abstain.streams._formats.registry import format_of
 from abstain.streams._read.batches import Batch
-from abstain.streams._write.sinks import open_table
-
-RUN = 1 << 20  # entries sorted in memory
-CHUNK = 1 << 13  # entries of each run that are in memory while runs are merged
-MOST_RUNS = 64  # of about the same length: so many are merged into one
-WRITTEN = 1 << 18  # entries written at a time
+from abstain.streams._sizes import SIZES
+from abstain.streams._write.sinks import open_column_writer
 
 
 class QueueWriter:
@@ -47,8 +44,8 @@ class QueueWriter:
     def __init__(self, path: str | os.PathLike[str], label_names: Sequence[str], id_type: Any) -> None:
         pa = arrow()
         self.path = Path(path)
-        if kind_of(self.path) in (".npy", ".npz"):
-            raise InvalidDataset(f"{path}: holds no text; write the queue to .csv, .csv.gz, .parquet or .arrow")
+        if not isinstance(format_of(self.path, InvalidOutput), ColumnFormat):
+            raise InvalidOutput(f"{path}: holds no text; write the queue to .csv, .csv.gz, .parquet or .arrow")
         self.n_entries = 0
         self._names = pa.array([str(name) for name in label_names], pa.string())
         self._schema = pa.schema(
@@ -56,28 +53,28 @@ class QueueWriter:
         )
         self._pending: list[Any] = []
         self._n_pending = 0
-        self._levels: list[_Level] = []  # each has longer runs, of what came earlier
+        self._levels: list[_Level] = []  # each has longer runs, of earlier entries
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         schema = self._schema.set(1, arrow().field("label", arrow().string()))
-        self._write = self._stack.enter_context(open_table(self.path, schema))
+        self._write = self._stack.enter_context(open_column_writer(self.path, schema))
         return self
 
     def __exit__(self, *reason: Any) -> None:
         self._stack.__exit__(*reason)
 
     def add(self, batch: Batch, prediction: Prediction, loss: Loss) -> None:
-        """The labels of some more rows that were left open.
+        """Add the abstentions in some more rows.
 
-        Where the batch holds no probability, a review saves as much as if nothing were known, p = ½.
+        Where the batch holds something that is no probability, a review saves as much as if p were ½.
         """
         codes = prediction.codes
-        n_parts = -(-(codes.nnz if sparse.issparse(codes) else codes.size) // RUN)
-        if n_parts <= 1:
+        n_splits = -(-(codes.nnz if sparse.issparse(codes) else codes.size) // SIZES.queue_run_entries)
+        if n_splits <= 1:
             self._add(batch, prediction, loss)
             return
-        for rows in np.array_split(np.arange(len(batch)), min(n_parts, len(batch))):
+        for rows in np.array_split(np.arange(len(batch)), min(n_splits, len(batch))):
             part = batch.take(rows)
             axes = Axes(part.table.label_names, part.ids)
             some = type(prediction).trusted(codes[rows], axes, prediction.expected_loss[rows])
@@ -88,7 +85,7 @@ class QueueWriter:
         try:
             queue, is_known = review_queue(batch.table, prediction, loss=loss), None
         except InvalidProbabilities:
-            queue, is_known = _guessed(batch, prediction, loss)
+            queue, is_known = _queue_with_unknown(batch, prediction, loss)
         ids = (batch.row_numbers() if batch.ids is None else batch.ids).array
         columns = [
             ids.take(pa.array(queue.row)).cast(self._schema.field("id").type),
@@ -99,21 +96,21 @@ class QueueWriter:
         self._pending.append(pa.record_batch(columns, schema=self._schema))
         self._n_pending += len(queue)
         self.n_entries += len(queue)
-        if self._n_pending >= RUN:
-            self._keep_run()
+        if self._n_pending >= SIZES.queue_run_entries:
+            self._store_run()
 
     def finish(self) -> None:
         """Write the queue; it appears at the end of the ``with`` block, after what is written within that."""
         if self._levels and self._n_pending:
-            self._keep_run()
+            self._store_run()
         runs = [run for level in reversed(self._levels) for run in level.runs]
-        for entries in _merged(runs) if runs else [self._sorted()]:
-            for first in range(0, len(entries), WRITTEN):
-                some = entries.slice(first, WRITTEN)
+        for entries in _merge(runs) if runs else [self._sort_pending()]:
+            for first in range(0, len(entries), SIZES.queue_written_entries):
+                some = entries.slice(first, SIZES.queue_written_entries)
                 self._write(some.set_column(1, "label", self._names.take(some.column(1))))
 
-    def _sorted(self) -> Any:
-        """What waits, in order: of equals what came first."""
+    def _sort_pending(self) -> Any:
+        """Return the pending entries in order: of equal ones, the first to come is first."""
         pa = arrow()
         pieces = [piece for piece in self._pending if len(piece)]
         self._pending, self._n_pending = [], 0
@@ -125,16 +122,16 @@ class QueueWriter:
         batches = whole.combine_chunks().to_batches()
         return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=self._schema)
 
-    def _keep_run(self) -> None:
-        entries: Iterator[Any] = iter([self._sorted()])
+    def _store_run(self) -> None:
+        entries: Iterator[Any] = iter([self._sort_pending()])
         for level in self._levels:
-            level.keep(entries)
-            if len(level.runs) < MOST_RUNS:
+            level.add_run(entries)
+            if len(level.runs) < SIZES.queue_merged_runs:
                 return
-            entries = level.taken_out()
+            entries = level.merge_all()
         file = self._stack.enter_context(spill_file(self, self.path))
         self._levels.append(_Level(file, self._schema))
-        self._levels[-1].keep(entries)
+        self._levels[-1].add_run(entries)
 
 
 class _Run(NamedTuple):
@@ -157,31 +154,31 @@ class _Level:
         self._file, self._schema = file, schema
         self.runs: list[_Run] = []
 
-    def keep(self, entries: Iterator[Any]) -> None:
-        """One more run: sorted entries, piece by piece."""
+    def add_run(self, entries: Iterator[Any]) -> None:
+        """Store one more run: sorted entries, piece by piece."""
         chunks = []
         self._file.seek(0, os.SEEK_END)
         for piece in entries:
-            for first in range(0, len(piece), CHUNK):
-                data = piece.slice(first, CHUNK).serialize()
+            for first in range(0, len(piece), SIZES.queue_chunk_entries):
+                data = piece.slice(first, SIZES.queue_chunk_entries).serialize()
                 chunks.append((self._file.tell(), data.size))
                 self._file.write(data)
         self._file.flush()
         self.runs.append(_Run(self._file, self._schema, chunks))
 
-    def taken_out(self) -> Iterator[Any]:
-        """All runs as one, after which there is none."""
-        yield from _merged(self.runs)
+    def merge_all(self) -> Iterator[Any]:
+        """Yield all runs merged into one, and remove them."""
+        yield from _merge(self.runs)
         self.runs = []
         self._file.seek(0)
         self._file.truncate()
 
 
-def _merged(runs: Sequence[_Run]) -> Iterator[Any]:
-    """All runs as one, piece by piece; of equals those of the run that comes first.
+def _merge(runs: Sequence[_Run]) -> Iterator[Any]:
+    """Merge runs, piece by piece; of equal entries, those of the first run come first.
 
-    What comes no later than the end of the first chunk to end, of those that are not the last of their run, is in
-    memory; so it is in order.
+    Of the chunks in memory that are not the last of their run, one ends first: all entries up to its end are in memory,
+    and can be put in order.
     """
     pa = arrow()
     heads = [_Head(run.load(0), 1, run) for run in runs]
@@ -204,7 +201,7 @@ def _merged(runs: Sequence[_Run]) -> Iterator[Any]:
 
 
 class _Head(NamedTuple):
-    """The part of a run that is in memory, and which chunk follows."""
+    """The chunk of a run that is in memory, and which chunk follows."""
 
     entries: Any
     following: int
@@ -216,9 +213,9 @@ class _Head(NamedTuple):
         return saves
 
 
-def _guessed(batch: Batch, prediction: Prediction, loss: Loss) -> tuple[ReviewQueue, NDArray[np.bool_]]:
-    """The queue of rows that hold something else than probabilities, and which of its entries do not."""
-    rows, columns, _ = find_bad(batch)
+def _queue_with_unknown(batch: Batch, prediction: Prediction, loss: Loss) -> tuple[ReviewQueue, NDArray[np.bool_]]:
+    """Return the queue of rows with bad values, and which of its entries have a known probability."""
+    rows, columns, _ = find_bad_values(batch)
     matrix, m = batch.table.values.astype(np.float64), batch.table.shape[1]
     if sparse.issparse(matrix):
         matrix = matrix.tolil()

@@ -1,7 +1,8 @@
-"""Decisions, written as they come: files that appear only when they are whole, or standard output."""
+"""Decisions, written as they come: files that appear only when they are complete, or standard output."""
 
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,105 +12,33 @@ import numpy as np
 
 from abstain._core.prediction import Prediction
 from abstain._utils.atomic import atomic_write, require_writable
-from abstain._utils.errors import InvalidDataset
-from abstain.streams._formats import kind_of
+from abstain._utils.errors import InvalidOutput
+from abstain.streams._formats.array_files import ArrayWriter
+from abstain.streams._formats.base import ArrayFormat, ColumnFormat, Format
+from abstain.streams._formats.column_files import ColumnWriter
 from abstain.streams._formats.columns import arrow
-from abstain.streams._formats.text import packed
-from abstain.streams._read.batches import BATCH_BYTES, Batch
-from abstain.streams._read.files import STREAMABLE, known_kind
-from abstain.streams._write.arrays import NpySink, NpzSink
-from abstain.streams._write.layout import Layout, Sink
-
-ROW_GROUP_ROWS, ROW_GROUP_BYTES = 1 << 20, 2 * BATCH_BYTES  # about how large a row group of Parquet is in memory
+from abstain.streams._formats.registry import format_called, format_of, list_names
+from abstain.streams._read.batches import Batch
+from abstain.streams._sizes import SIZES
+from abstain.streams._write.output_layout import OutputLayout
 
 
-class Outlet:
-    """Where bytes go; nowhere once something has gone wrong, so that no writer makes what is half look whole."""
+class Sink(ABC):
+    """Takes decisions, batch by batch."""
 
-    closed = False
+    @abstractmethod
+    def write(self, batch: Batch, prediction: Prediction) -> None:
+        """Write the decisions on a batch."""
 
-    def __init__(self, target: IO[bytes]) -> None:
-        self._target: IO[bytes] | None = target
-
-    def write(self, data: Any) -> int:
-        return len(data) if self._target is None else self._target.write(data)
-
-    def tell(self) -> int:
-        return 0 if self._target is None else self._target.tell()
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return 0 if self._target is None else self._target.seek(offset, whence)
-
-    def flush(self) -> None:
-        if self._target is not None:
-            self._target.flush()
-
-    def shut(self) -> None:
-        """Let nothing through any more."""
-        self._target = None
-
-    def close(self) -> None:
-        """The target is closed by those who opened it."""
-
-
-class TableWriter:
-    """Columns into a file, a record batch at a time: an Arrow file or stream, and what is like them."""
-
-    def __init__(self, kind: str, target: IO[bytes], schema: Any) -> None:
-        ipc = arrow("pyarrow.ipc")
-        self.writer = (ipc.new_stream if kind == ".arrows" else ipc.new_file)(target, schema)
-
-    def write(self, columns: Any) -> None:
-        """Some more rows."""
-        self.writer.write_batch(columns)
-
+    @abstractmethod
     def finish(self) -> None:
-        """Write what is still missing."""
-        self.writer.close()
+        """Write what is still missing at the end of the file."""
 
 
-class CsvWriter(TableWriter):
-    """CSV, packed if need be."""
-
-    def __init__(self, kind: str, target: IO[bytes], schema: Any) -> None:
-        self._packing = packed(target) if kind == ".csv.gz" else None
-        self.writer = arrow("pyarrow.csv").CSVWriter(self._packing or target, schema)
-
-    def finish(self) -> None:
-        super().finish()
-        if self._packing is not None:
-            self._packing.close()
-
-
-class ParquetWriter(TableWriter):
-    """Parquet: what comes is gathered into row groups of some size."""
-
-    def __init__(self, target: IO[bytes], schema: Any) -> None:
-        self.writer = arrow("pyarrow.parquet").ParquetWriter(target, schema)
-        self._gathered: list[Any] = []
-        self._n_rows = self._n_bytes = 0
-
-    def write(self, columns: Any) -> None:
-        self._gathered.append(columns)
-        self._n_rows += columns.num_rows
-        self._n_bytes += columns.nbytes
-        if self._n_rows >= ROW_GROUP_ROWS or self._n_bytes >= ROW_GROUP_BYTES:
-            self._write_group()
-
-    def _write_group(self) -> None:
-        if self._gathered:
-            self.writer.write_table(arrow().Table.from_batches(self._gathered))
-            self._gathered, self._n_rows, self._n_bytes = [], 0, 0
-
-    def finish(self) -> None:
-        self._write_group()
-        super().finish()
-
-
-class TableSink(Sink):
+class ColumnSink(Sink):
     """Decisions as columns."""
 
-    def __init__(self, layout: Layout, writer: TableWriter) -> None:
+    def __init__(self, layout: OutputLayout, writer: ColumnWriter) -> None:
         self.layout, self.writer = layout, writer
 
     def write(self, batch: Batch, prediction: Prediction) -> None:
@@ -119,13 +48,13 @@ class TableSink(Sink):
         self.writer.finish()
 
 
-class RowGroupSink(TableSink):
+class RowGroupSink(ColumnSink):
     """Wide decisions, gathered before they are made into columns: a batch with many columns has few rows."""
 
-    def __init__(self, layout: Layout, writer: TableWriter) -> None:
+    def __init__(self, layout: OutputLayout, writer: ColumnWriter) -> None:
         super().__init__(layout, writer)
         code, m = layout.code_dtype, len(layout.labels)
-        height = max(1, min(ROW_GROUP_ROWS, ROW_GROUP_BYTES // (m * code.itemsize)))
+        height = max(1, min(SIZES.row_group_rows, SIZES.row_group_bytes // (m * code.itemsize)))
         self._codes = np.empty((height, m), code)
         self._ids: list[Any] = []
         self._n_rows = 0
@@ -152,77 +81,115 @@ class RowGroupSink(TableSink):
         super().finish()
 
 
+class ArraySink(Sink):
+    """Decisions as arrays of codes."""
+
+    def __init__(self, layout: OutputLayout, writer: ArrayWriter) -> None:
+        self.layout, self.writer = layout, writer
+
+    def write(self, batch: Batch, prediction: Prediction) -> None:
+        self.writer.write(prediction.codes, self.layout.ids(batch) if self.layout.rows_named else None)
+
+    def finish(self) -> None:
+        self.writer.finish()
+
+
 @contextmanager
-def open_sink(output: str | os.PathLike[str], layout: Layout, format: str | None = None) -> Iterator[Sink]:  # noqa: A002
-    """Where decisions are written: a file that appears only when all of them are there, or "-", standard output.
+def open_sink(output: str | os.PathLike[str], layout: OutputLayout, format: str | None = None) -> Iterator[Sink]:  # noqa: A002
+    """Open an output for decisions: a file that appears only when all of them are there, or "-", standard output.
 
     Parameters
     ----------
     output : path, or "-"
-        Its ending tells the format, as for `abstain.streams._tables.read_table`.
-    layout : Layout
-        What it is to look like.
+        Its ending tells the format, as for `abstain.read_table`.
+    layout : OutputLayout
+        The columns of the output.
     format : str, optional
         The format where that is not told by a name; by default CSV on standard output.
     """
-    with _target(output, format) as (kind, target):
-        if kind in (".npy", ".npz"):
-            sink: Sink = NpySink(layout, target) if kind == ".npy" else NpzSink(layout, target, Path(output))
-        else:
-            kind_of_sink = RowGroupSink if kind == ".parquet" and not layout.is_sparse else TableSink
-            sink = kind_of_sink(layout, _table_writer(kind, target, layout.schema))
+    with _open_target(output, format) as (found, target):
+        sink = _make_sink(found, layout, target, Path(output))
         with _finishing(sink, target):
             yield sink
 
 
+def _make_sink(found: Format, layout: OutputLayout, target: Any, output: Path) -> Sink:
+    if isinstance(found, ArrayFormat):
+        if layout.is_sparse and not found.holds_sparse:
+            raise InvalidOutput(f"an {found.name} file cannot hold sparse answers; use npz, parquet, csv or arrow")
+        return ArraySink(layout, found.open_writer(target, layout.array_spec, output))
+    assert isinstance(found, ColumnFormat)
+    make = RowGroupSink if found.has_row_groups and not layout.is_sparse else ColumnSink
+    return make(layout, found.open_writer(target, layout.schema))
+
+
 @contextmanager
-def open_table(
-    output: str | os.PathLike[str],
-    schema: Any,
-    format: str | None = None,  # noqa: A002
-) -> Iterator[Callable[[Any], None]]:
-    """The same for any columns: a function that writes record batches."""
-    with _target(output, format) as (kind, target):
-        if kind in (".npy", ".npz"):
-            raise InvalidDataset(f"{output}: holds no text; write .parquet, .csv, .csv.gz, .arrow or .arrows")
-        writer = _table_writer(kind, target, schema)
+def open_column_writer(output: str | os.PathLike[str], schema: Any) -> Iterator[Callable[[Any], None]]:
+    """Open an output for any columns, whole or not there at all: a function that writes record batches."""
+    with _open_target(output, None) as (found, target):
+        if not isinstance(found, ColumnFormat):
+            raise InvalidOutput(f"{output}: holds no text; write {list_names(only_columns=True)}")
+        writer = found.open_writer(target, schema)
         with _finishing(writer, target):
             yield writer.write
 
 
+class StoppableTarget:
+    """A file to write to that ignores all data once it is stopped, so that no writer completes a broken file."""
+
+    closed = False
+
+    def __init__(self, target: IO[bytes]) -> None:
+        self._target: IO[bytes] | None = target
+
+    def write(self, data: Any) -> int:
+        return len(data) if self._target is None else self._target.write(data)
+
+    def tell(self) -> int:
+        return 0 if self._target is None else self._target.tell()
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return 0 if self._target is None else self._target.seek(offset, whence)
+
+    def flush(self) -> None:
+        if self._target is not None:
+            self._target.flush()
+
+    def stop(self) -> None:
+        """Ignore all data from now on."""
+        self._target = None
+
+    def close(self) -> None:
+        """Do nothing: the target is closed by those who opened it."""
+
+
 @contextmanager
-def _finishing(writer: Sink | TableWriter, target: Outlet) -> Iterator[None]:
-    """The end of a file is written only if all before it was."""
+def _finishing(writer: Sink | ColumnWriter, target: StoppableTarget) -> Iterator[None]:
+    """Write the end of a file only if all before it was written."""
     try:
         yield
         writer.finish()
     except BaseException:
-        target.shut()
-        with suppress(Exception):  # or it would try when nobody listens any more
+        target.stop()
+        with suppress(Exception):  # or it would be finished by the garbage collector
             writer.finish()
         raise
 
 
-def _table_writer(kind: str, target: IO[bytes], schema: Any) -> TableWriter:
-    if kind == ".parquet":
-        return ParquetWriter(target, schema)
-    return (CsvWriter if kind.startswith(".csv") else TableWriter)(kind, target, schema)
-
-
 @contextmanager
-def _target(output: str | os.PathLike[str], format: str | None) -> Iterator[tuple[str, Any]]:  # noqa: A002
-    """The kind of an output, and where its bytes go."""
+def _open_target(output: str | os.PathLike[str], format: str | None) -> Iterator[tuple[Format, Any]]:  # noqa: A002
+    """Open an output; yield its format and where its bytes go."""
     if os.fspath(output) == "-":
-        kind = known_kind(format or "csv")
-        if kind not in STREAMABLE:
-            raise InvalidDataset(f"standard output can be csv, csv.gz or arrows, not {kind[1:]}")
+        found = format_called(format or "csv", InvalidOutput)
+        if not found.is_streamable:
+            raise InvalidOutput(f"standard output can be {list_names(only_streamable=True)}, not {found.name}")
         if sys.stdout is None:
-            raise InvalidDataset("standard output is closed; give a file")
-        yield kind, Outlet(sys.stdout.buffer)
+            raise InvalidOutput("standard output is closed; give a file")
+        yield found, StoppableTarget(sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
     file = Path(output)
-    kind = known_kind(format) if format else kind_of(file)
+    found = format_called(format, InvalidOutput) if format else format_of(file, InvalidOutput)
     require_writable(file)
     with atomic_write(file) as target:
-        yield kind, Outlet(target)
+        yield found, StoppableTarget(target)

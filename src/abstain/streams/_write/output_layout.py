@@ -1,6 +1,5 @@
-"""What decisions look like as columns: wide, or long if they are sparse."""
+"""The layout of decisions in an output: wide, or long if they are sparse."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,8 +7,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from abstain._core.prediction import ABSTAIN, Prediction
-from abstain.streams._arrow_kernels import split
+from abstain._core.prediction import ABSTAIN
+from abstain.streams._arrow_kernels import split_columns
+from abstain.streams._formats.array_files import ArraySpec
 from abstain.streams._formats.columns import arrow, index_name
 from abstain.streams._formats.names import INDEX_NAMES
 from abstain.streams._read.batches import Batch
@@ -17,15 +17,15 @@ from abstain.streams._read.sources import Sources
 
 
 @dataclass(frozen=True)
-class Layout:
-    """What an output looks like: wide with a column for each label, or long if the predictions are sparse.
+class OutputLayout:
+    """The columns of an output: one for each label, or those of a long table if the predictions are sparse.
 
-    Long tables list what is answered 1 or left open (of rankings all that was stored); the rest is answered 0. Where
+    Long tables list what is answered 1 and abstentions (of rankings all that was stored); the rest is answered 0. Where
     rows have no names and need some, they are numbered.
     """
 
     labels: tuple[str, ...]
-    has_names: bool
+    labels_named: bool
     id_name: str | None
     id_type: Any
     rows_named: bool
@@ -33,8 +33,8 @@ class Layout:
     is_sparse: bool
 
     @classmethod
-    def of(cls, sources: Sources, *, is_ranking: bool, numbered: bool = False) -> "Layout":
-        """The layout for the answers to what is in some files; `numbered`: with row numbers if there are no ids."""
+    def of(cls, sources: Sources, *, is_ranking: bool, numbered: bool = False) -> "OutputLayout":
+        """Return the layout for the decisions on some files; if `numbered`, rows without ids get numbers."""
         names = sources.label_names
         labels = tuple(str(j) for j in range(sources.n_labels)) if names is None else names
         id_name, id_type = sources.id_name, sources.id_type
@@ -46,18 +46,24 @@ class Layout:
         return cls(labels, names is not None, id_name, id_type, rows_named, is_ranking, sources.is_sparse)
 
     @property
+    def array_spec(self) -> ArraySpec:
+        """What a file of arrays is going to hold."""
+        names, id_type = self.labels if self.labels_named else None, self.id_type if self.rows_named else None
+        return ArraySpec(len(self.labels), self.code_dtype, names, id_type, self.is_sparse)
+
+    @property
     def code_dtype(self) -> np.dtype[Any]:
-        """The type of answers."""
+        """The NumPy type of the codes."""
         return np.dtype(np.int32 if self.is_ranking else np.int8)
 
     @property
     def code_type(self) -> Any:
-        """The type of answers in Arrow."""
+        """The Arrow type of the codes."""
         return arrow().from_numpy_dtype(self.code_dtype)
 
     @cached_property
     def schema(self) -> Any:
-        """The columns of the output."""
+        """The Arrow schema of the output."""
         pa = arrow()
         ids = [] if self.id_type is None else [(self.id_name, self.id_type)]
         if self.is_sparse:
@@ -66,44 +72,32 @@ class Layout:
         return pa.schema([*ids, *((name, self.code_type) for name in self.labels)])
 
     def ids(self, batch: Batch) -> Any:
-        """The names of the rows, or their numbers."""
+        """Return the names of the rows, or their numbers, as an Arrow array."""
         return (batch.row_numbers() if batch.ids is None else batch.ids).array
 
     def columns(self, ids: Any, codes: Any) -> Any:
-        """Some answers as a record batch; what is left open is null."""
-        arrays = self._long(ids, codes) if self.is_sparse else self._wide(ids, codes)
+        """Return some decisions as a record batch, with null for an abstention."""
+        arrays = self._long_columns(ids, codes) if self.is_sparse else self._wide_columns(ids, codes)
         return arrow().record_batch(arrays, schema=self.schema)
 
     @cached_property
     def _label_texts(self) -> Any:
         return arrow().array(self.labels, arrow().string())
 
-    def _wide(self, ids: Any, codes: Any) -> list[Any]:
+    def _wide_columns(self, ids: Any, codes: Any) -> list[Any]:
         pa, (n, m), kind = arrow(), codes.shape, self.code_type
         values, validity = np.empty((m, n), codes.dtype), np.empty((m, -(-n // 8)), np.uint8)
-        n_open = np.empty(m, np.int64)
-        split(codes, values, validity, n_open)
+        n_abstained = np.empty(m, np.int64)
+        split_columns(codes, values, validity, n_abstained)
         columns = [] if self.id_type is None else [ids]
         for j in range(m):
             buffers = [pa.py_buffer(validity[j]), pa.py_buffer(values[j])]
-            columns.append(pa.Array.from_buffers(kind, n, buffers, int(n_open[j])))
+            columns.append(pa.Array.from_buffers(kind, n, buffers, int(n_abstained[j])))
         return columns
 
-    def _long(self, ids: Any, codes: sparse.csr_array) -> list[Any]:
+    def _long_columns(self, ids: Any, codes: sparse.csr_array) -> list[Any]:
         pa = arrow()
         rows = np.repeat(np.arange(codes.shape[0]), np.diff(codes.indptr))
         names = self._label_texts.take(pa.array(codes.indices))
         answers = pa.array(codes.data, mask=codes.data == ABSTAIN)
         return [ids.take(pa.array(rows)), names, answers]
-
-
-class Sink(ABC):
-    """Takes decisions, batch by batch."""
-
-    @abstractmethod
-    def write(self, batch: Batch, prediction: Prediction) -> None:
-        """Write the decisions on a batch."""
-
-    @abstractmethod
-    def finish(self) -> None:
-        """Write what is still missing."""
