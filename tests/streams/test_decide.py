@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 import abstain
-from abstain import InvalidDataset, InvalidProbabilities
+from abstain import InvalidDataset, InvalidOutput, InvalidProbabilities
 from abstain.streams import Job, Summary, _unique_ids, decide_file, decide_files, open_sources
 from abstain.streams._read import batches as batches_module, column_readers
 from abstain.streams._tables import Table, read_table, write_table
@@ -379,7 +379,7 @@ def test_output_never_takes_the_place_of_an_input(tmp_path):
     files = write_parts(tmp_path / "in")
     before = [file.read_bytes() for file in files]
     for output in (tmp_path / "in", files[1], tmp_path / "in" / ".." / "in" / "part-0.parquet"):
-        with pytest.raises(InvalidDataset, match="is an input; choose another output"):
+        with pytest.raises(InvalidOutput, match="is an input; choose another output"):
             decide_files(tmp_path / "in", output, job())
     with pytest.raises(InvalidDataset, match=r"part-0\.parquet: is given twice"):
         decide_files([tmp_path / "in", files[0]], tmp_path / "out.parquet", job())
@@ -598,7 +598,7 @@ def test_bad_labels_are_left_open_and_the_others_decided_best(loss, penalty, is_
     summary = decide_files(tmp_path / "p.npz", tmp_path / "out.npz", job(loss, penalty, on_error="abstain"))
     codes = read_table(tmp_path / "out.npz").values
     if is_sparse and loss.gives_rankings:
-        codes = abstain.PartialRanking.trusted(codes, abstain._core.tables.Axes(), np.empty(60))._corner(60, 4)
+        codes = abstain.PartialRanking.from_codes(codes, abstain._core.tables.Axes(), np.empty(60)).to_dense()
     codes = codes.toarray() if sparse.issparse(codes) else codes
     assert (codes[bad] == -1).all()
     assert summary.n_repaired == bad.sum() > 0

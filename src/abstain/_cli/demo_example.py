@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain._core.decision import risk_profile
-from abstain._core.prediction import ABSTAIN, PartialPrediction
+from abstain._core.prediction import ABSTAIN, PartialPrediction, Prediction
 from abstain._core.profile import RiskProfile
 from abstain._report import report
 from abstain._utils.atomic import atomic_write
@@ -43,7 +43,7 @@ class Demo:
 
     images: NDArray[np.float64]
     truth: NDArray[np.uint8]
-    profile: RiskProfile
+    profile: RiskProfile[Prediction]
     full: PartialPrediction
 
     def decide(self, cost: float) -> PartialPrediction:

@@ -11,18 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abstain._core.blocks import Block
 from abstain._core.kernels.choice import SLACK, TIE
 from abstain._core.losses import LOSSES, Hamming, Loss
-from abstain._core.losses.base import BlockProfile
 from abstain._core.penalties import Concave
 from abstain._core.probabilities import Probabilities
+from abstain._core.profile import RiskProfile
 from abstain._core.tables import Axes, dense
-from abstain._core.truth import truth_beside
+from abstain._core.truth import read_truth_for
 from abstain._report.encoding import Packed, pack, pack_bits, pack_counts, pack_numbers
 from abstain._report.images import draw_pictures
 from abstain._utils.errors import InvalidDataset, InvalidLoss, InvalidPenalty, InvalidProbabilities
-from abstain._utils.threads import for_each
 from abstain.calibration._diagnostics import ReliabilityCurve, calibration_error, reliability_curve
 
 TITLES = {"hamming": "Hamming", "rank": "Rank", "f1": "F1", "jaccard": "Jaccard", "subset": "Subset 0/1"}
@@ -103,7 +101,7 @@ def gather(
     if n == 0:
         raise InvalidProbabilities("probabilities: there are no rows, so there is nothing to report")
     values = table.values()
-    truth = None if y_true is None else truth_beside(table, y_true)
+    truth = None if y_true is None else read_truth_for(table, y_true)
     said = None if texts is None else _read_texts(texts, n)
     rows = sample_rows(n, m, max_entries, random_state)
     p = dense(values[rows]).astype(np.float64)
@@ -205,23 +203,13 @@ def _describe_losses(p: NDArray[np.float64], losses: dict[str, Loss]) -> tuple[l
     """What the page must know of each loss, and the profiles that it does not compute itself."""
     described, arrays = [], {}
     for name, loss in losses.items():
-        profile = _profile(p, loss)
+        profile = RiskProfile(Probabilities(p), loss).dense_profile
         cost = largest_cost(profile.values)
         described.append({"name": name, "title": TITLES[name], "unit": loss.tie_scale, "largestCost": cost})
         if name in EMBEDDED and profile.start is not None:
             arrays[f"{name}-values"] = pack_numbers(profile.values)
             arrays[f"{name}-start"] = pack_counts(profile.start)
     return described, arrays
-
-
-def _profile(p: NDArray[np.float64], loss: Loss) -> BlockProfile:
-    table, profile = Probabilities(p), loss.empty_profile((p.shape[0], p.shape[1]))
-
-    def work(block: Block) -> None:
-        loss.profile(block, table.load(block), profile.of(block.rows))
-
-    for_each(work, table.blocks(loss.entries_per_block))
-    return profile
 
 
 def _pack_rows(axes: Axes, rows: NDArray[np.intp], texts: list[str | None] | None) -> str:

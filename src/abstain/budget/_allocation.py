@@ -180,7 +180,7 @@ def allocated(
 ) -> Allocation:
     """The result, given the answers and the expected loss of each instance, reviews included."""
     kind = PartialRanking if price.loss.gives_rankings else PartialPrediction
-    prediction = kind.trusted(codes, table.axes, expected)
+    prediction = kind.from_codes(codes, table.axes, expected)
     return Allocation(price, prediction, limits.total, bill_of(prediction, limits.review), gap)
 
 

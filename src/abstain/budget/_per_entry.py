@@ -149,14 +149,16 @@ def reviewed_above(table: Probabilities, loss: DecomposableLoss, limits: Limits,
         block = blocks[k]
         p = table.load_entries(block) if isinstance(block, StoredEntries) else table.load(block)
         position, value = np.empty(p.size + 1, np.int64), np.empty(p.size + 1)
-        out = *writer.buffers(block), n_open[block.rows], position, value
+        answers = writer.buffers(block)
+        out = savings.ReviewBuffers(answers.codes, answers.expected, n_open[block.rows], position, value)
         if isinstance(block, StoredEntries):
-            costs = *loss.read_error_costs(table.n_labels), limits.review
-            size = savings.review_entries_above(p, block.labels, block.indptr, *costs, low, high, *out)
+            entries = labelwise.SparseEntries(p, block.labels, block.indptr)
+            costs = loss.read_error_costs(table.n_labels)
+            size = savings.review_entries_above(entries, costs, limits.review, low, high, out)
             places = block.places(position[:size])
         else:
-            costs = *loss.costs(block), block.per_label(limits.review)
-            size = savings.review_above(p, *costs, low, high, *out)
+            review = block.per_label(limits.review)
+            size = savings.review_above(p, loss.block_error_costs(block), review, low, high, out)
             places = _places(block, position[:size])
         found[k] = Entries(*places, value[:size].copy())
 
@@ -173,9 +175,9 @@ def best_of_instances(table: Probabilities, loss: DecomposableLoss, limits: Limi
 
     def work(k: int) -> None:
         n, m = blocks[k].shape
-        risk, most = np.empty((n, m)), min(limits.per_instance or 0, m)
+        most = min(limits.per_instance or 0, m)
         position, value = np.empty(n * most, np.int64), np.empty(n * most)
-        labelwise.score(table.load(blocks[k]), *loss.costs(blocks[k]), np.zeros((1, m)), risk)
+        risk = loss.label_risks(blocks[k], table.load(blocks[k]))
         saved = savings.saving(risk, blocks[k].per_label(limits.review))
         size = savings.best_of_rows(saved, most, position, value)
         found[k] = Entries(*_places(blocks[k], position[:size]), value[:size])

@@ -19,6 +19,7 @@ from abstain._core.kernels.choice import tipped
 from abstain._core.kernels.savings import best_allocation
 from abstain._core.losses import Loss
 from abstain._core.penalties import Capped, Linear, Penalty
+from abstain._core.prediction import Prediction
 from abstain._core.prediction_writer import with_rows
 from abstain._core.probabilities import Probabilities
 from abstain._core.profile import CostPath, RiskProfile
@@ -51,7 +52,7 @@ class Spent(NamedTuple):
     gap: float
 
 
-def solve_by_instance(source: Probabilities | RiskProfile, loss: Loss, limits: Limits) -> Allocation:
+def solve_by_instance(source: Probabilities | RiskProfile[Prediction], loss: Loss, limits: Limits) -> Allocation:
     """The allocation for any loss; a profile is made where there is none, whole or only where it matters."""
     table = source.probabilities if isinstance(source, RiskProfile) else source
     if limits.total is None:
@@ -59,10 +60,10 @@ def solve_by_instance(source: Probabilities | RiskProfile, loss: Loss, limits: L
     if isinstance(source, Probabilities) and source.n_entries > WHOLE:
         return _solve_large(source, loss, limits)
     profile = source if isinstance(source, RiskProfile) else RiskProfile(source, loss)
-    steps = _steps(profile.path(limits.per_instance), limits.uniform_review)
+    steps = _steps(profile.path(max_abstained=limits.per_instance), limits.uniform_review)
     nothing_yet = np.zeros(table.n_rows, np.int64)
     spent = spend(partial(values_of, profile), table.widest, steps, limits, nothing_yet, limits.total, is_all=True)
-    prediction = profile.with_counts(spent.counts)
+    prediction = profile.with_n_abstained(spent.counts)
     expected = prediction.expected_loss + limits.uniform_review * spent.counts
     price = Price(spent.price, loss, limits.per_instance)
     return allocated(price, prediction.codes, expected, table, limits, spent.gap)
@@ -78,11 +79,9 @@ def _at_review_cost(table: Probabilities, loss: Loss, limits: Limits) -> Allocat
 
 def every_step(path: CostPath, least: float) -> Steps:
     """All steps that save more than `least` for each review, instance by instance, each with increasing cost."""
-    sizes = -np.diff(path.flat_counts, prepend=path.flat_counts[:1])
-    is_step = path.flat_costs > tipped(least, path.tie_scale)
-    is_step[path.indptr[:-1]] = False  # where an instance begins there is no step
-    row = np.repeat(np.arange(len(path)), np.diff(path.indptr))
-    return Steps(row[is_step], path.flat_costs[is_step], sizes[is_step])
+    _, row, cost, size = path.steps()
+    saves = cost > tipped(least, path.tie_scale)
+    return Steps(row[saves], cost[saves], size[saves])
 
 
 def _steps(path: CostPath, least: float, most: float = np.inf) -> Steps:
@@ -134,7 +133,7 @@ def _spend_rest(
     return Spent(counts, so_far.price, max(0.0, float(missed.sum() + shadow * unused)))
 
 
-def values_of(profile: RiskProfile, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def values_of(profile: RiskProfile[Prediction], rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """The profiles of some instances; of sparse ones, up to where they have become 0."""
     values = profile.values[rows]
     if not sparse.issparse(values):
@@ -158,12 +157,12 @@ def _solve_large(table: Probabilities, loss: Loss, limits: Limits) -> Allocation
     differing = np.flatnonzero(if_cheap != counts)
     if len(differing):
         profile = RiskProfile(table.take(differing), loss)
-        path = profile.path(limits.per_instance)
+        path = profile.path(max_abstained=limits.per_instance)
         settled = path.at(high)
         left = limits.total - int(counts.sum() - counts[differing].sum() + settled.sum())
         look_up, steps = partial(values_of, profile), _steps(path, low, high)
         part = spend(look_up, table.widest, steps, limits, settled, left, is_all=False)
-        answers = profile.with_counts(part.counts)
+        answers = profile.with_n_abstained(part.counts)
         codes, counts[differing] = with_rows(codes, differing, answers.codes), part.counts
         expected[differing] = answers.expected_loss + review * part.counts
         spent = Spent(counts, max(part.price, low), part.gap)
@@ -176,7 +175,7 @@ def _bracket(table: Probabilities, loss: Loss, limits: Limits, spread: float) ->
     assert limits.total is not None
     n = table.n_rows
     rows = np.arange(0, n, max(PART, n // SAMPLE))
-    path = RiskProfile(table.take(rows), loss).path(limits.per_instance)
+    path = RiskProfile(table.take(rows), loss).path(max_abstained=limits.per_instance)
     steps = _steps(path, limits.uniform_review)
     used = np.cumsum(steps.size)
     target = limits.total * len(rows) / n

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from abstain._core.blocks import Block
-from abstain._core.kernels import labelwise, savings
+from abstain._core.kernels import savings
 from abstain._core.kernels.bins import fill_bins
 from abstain._core.losses import DecomposableLoss, Loss
 from abstain._core.prediction import PartialPrediction, Prediction
@@ -119,16 +119,15 @@ class Sketch:
         most, one = self.limits.per_instance, np.ones(1, np.int64)
 
         def work(block: Block) -> None:
-            p, costs = table.load(block), (*loss.costs(block), block.per_label(self.limits.review))
+            p, review = table.load(block), block.per_label(self.limits.review)
             codes, expected, n_open = np.empty(p.shape, np.int8), np.empty(len(p)), np.empty(len(p), np.int64)
             position, value = np.empty(p.size + 1, np.int64), np.empty(p.size + 1)
             low = 0.0 if most is None else np.inf
-            size = savings.review_above(p, *costs, low, np.inf, codes, expected, n_open, position, value)
+            out = savings.ReviewBuffers(codes, expected, n_open, position, value)
+            size = savings.review_above(p, loss.block_error_costs(block), review, low, np.inf, out)
             if most is not None:
-                *errors, review = costs
-                risk = np.empty(p.shape)
-                labelwise.score(p, *errors, np.zeros((1, p.shape[1])), risk)
-                size = savings.best_of_rows(savings.saving(risk, review), min(most, p.shape[1]), position, value)
+                saved = savings.saving(loss.label_risks(block, p), review)
+                size = savings.best_of_rows(saved, min(most, p.shape[1]), position, value)
             self._count(value[:size], one, float(expected.sum()))
 
         for_each(work, table.blocks(loss.entries_per_block))
@@ -238,7 +237,7 @@ class Reviewer:
             above = best.some(best.value > high)
             more = Entries(*(np.concatenate(parts) for parts in zip(above, within, strict=True)))
         expected = reviewed.expected - np.bincount(more.row, more.value, table.n_rows)
-        return PartialPrediction.trusted(left_open(reviewed.codes, more), table.axes, expected)
+        return PartialPrediction.from_codes(left_open(reviewed.codes, more), table.axes, expected)
 
     def _first(self, around: Entries) -> Entries:
         """The first entries of the margin, as far as the budget goes."""
@@ -263,11 +262,11 @@ class Reviewer:
         within = np.flatnonzero((steps.cost > self.margin.low) & ~above)
         order = within[np.lexsort((-steps.cost[within], steps.row[within]))]
         self._spend(profile, Steps(steps.row[order], steps.cost[order], steps.size[order]), counts)
-        prediction = profile.with_counts(counts)
+        prediction = profile.with_n_abstained(counts)
         prediction.expected_loss += review * counts
         return prediction
 
-    def _spend(self, profile: RiskProfile, steps: Steps, counts: NDArray[np.int64]) -> None:
+    def _spend(self, profile: RiskProfile[Prediction], steps: Steps, counts: NDArray[np.int64]) -> None:
         """Take the steps of the margin that come first and fit; where one does not, as much of it as is left."""
         row, cost, size = steps
         self._note(cost, cost[:0], size[:0])
@@ -289,7 +288,7 @@ class Reviewer:
             later = later[goes_on]
             row, cost, size = row[later], cost[later], size[later]
 
-    def _take_part(self, profile: RiskProfile, i: int, counts: NDArray[np.int64]) -> None:
+    def _take_part(self, profile: RiskProfile[Prediction], i: int, counts: NDArray[np.int64]) -> None:
         """Spend what is left on one row, if that saves anything."""
         costs = values_of(profile, np.array([i]))[0, counts[i] : counts[i] + self.left + 1]
         costs = costs + self.limits.uniform_review * np.arange(len(costs))
@@ -299,9 +298,9 @@ class Reviewer:
             self._note(costs[:0], (costs[:1] - costs[size]) / size, np.array([size]))
 
 
-def _net_steps(profile: RiskProfile, limits: Limits) -> Steps:
+def _net_steps(profile: RiskProfile[Prediction], limits: Limits) -> Steps:
     """The steps of the cost paths that are worth their reviews, and what each saves for a review, less its cost."""
-    steps = every_step(profile.path(limits.per_instance), limits.uniform_review)
+    steps = every_step(profile.path(max_abstained=limits.per_instance), limits.uniform_review)
     return steps._replace(cost=steps.cost - limits.uniform_review)
 
 

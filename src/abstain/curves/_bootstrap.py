@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from abstain._utils.errors import InvalidLabels
 from abstain._utils.threads import one_blas_thread
-from abstain.curves._break_points import Floats, Sweep
+from abstain._utils.types import Floats
+from abstain.curves._break_points import Sweep
 
 POINTS = 200
 """A band is computed at so many points of a curve, or at all of them if there are fewer."""

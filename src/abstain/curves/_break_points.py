@@ -11,8 +11,7 @@ from abstain._core.losses import LossLike
 from abstain._core.profile import last_of_equals
 from abstain._core.realized_paths import Outcomes, outcomes
 from abstain._utils.errors import InvalidLabels, InvalidLoss, InvalidProbabilities
-
-Floats = NDArray[np.float64]
+from abstain._utils.types import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,11 +23,8 @@ class Sweep:
     @cached_property
     def _changes(self) -> NDArray[np.int64]:
         """The corners that are not an instance's first, by their cost."""
-        path = self.outcomes.path
-        is_first = np.zeros(len(path.flat_costs), np.bool_)
-        is_first[path.indptr[:-1]] = True
-        later = np.flatnonzero(~is_first)
-        return later[np.argsort(path.flat_costs[later], kind="stable")]
+        steps = self.outcomes.path.steps()
+        return steps.corner[np.argsort(steps.cost, kind="stable")]
 
     @cached_property
     def _ends(self) -> NDArray[np.intp]:

@@ -10,9 +10,10 @@ from abstain._core.kernels.choice import tipped
 from abstain._core.losses import Loss, LossLike
 from abstain._core.penalties import Linear
 from abstain._utils.html import chart
+from abstain._utils.types import Floats
 from abstain._utils.wording import plural
 from abstain.curves._bootstrap import POINTS, Band, Bootstrap, spread
-from abstain.curves._break_points import Floats, Sweep, sweep
+from abstain.curves._break_points import Sweep, sweep
 
 
 class CostPoint(NamedTuple):

@@ -7,9 +7,10 @@ import numpy as np
 
 from abstain._core.losses import Loss, LossLike
 from abstain._utils.html import chart
+from abstain._utils.types import Floats
 from abstain._utils.wording import plural
 from abstain.curves._bootstrap import Band, Bootstrap
-from abstain.curves._break_points import Floats, require_answers, scored_sweep
+from abstain.curves._break_points import require_answers, scored_sweep
 from abstain.curves._coverage import area_under_rate, band_of_coverage, rate, rate_at, read_share
 
 

@@ -13,13 +13,13 @@ from abstain._core.losses import as_loss
 from abstain._core.penalties import Linear, Penalty
 from abstain._core.prediction import ABSTAIN, Prediction
 from abstain._core.profile import CostPath, RiskProfile
+from abstain._utils.types import Floats
 from abstain.experiment._protocol import SCALES, priced
 from abstain.experiment._related import Others, Tuning
 from abstain.metrics import generalized_loss
 
 COVERAGES = 20
 """Points of a risk–coverage curve between answering nothing and answering everything."""
-Floats = NDArray[np.float64]
 Row = dict[str, Any]
 FREE = Linear(0.0)
 
@@ -67,7 +67,7 @@ class Judge:
         return self.profile.decide("none")
 
     @cached_property
-    def profile(self) -> RiskProfile:
+    def profile(self) -> RiskProfile[Prediction]:
         """All that the decisions need."""
         return risk_profile(self.data.probabilities, loss=self.loss)
 
@@ -144,13 +144,12 @@ def coverages(judge: Judge) -> Iterator[Row]:
 
 def _spread(path: CostPath) -> Floats:
     """Costs at which about equally many labels more are answered, from the first to the last."""
-    costs = np.concatenate([path.costs(i)[1:] for i in range(len(path))])
-    answered = np.concatenate([-np.diff(path.n_abstained(i)) for i in range(len(path))])
-    if not len(costs):
+    steps = path.steps()
+    if not len(steps.cost):
         return np.zeros(1)
-    order = np.argsort(costs, kind="stable")
-    total = np.cumsum(answered[order])
-    return costs[order][np.searchsorted(total, np.linspace(1, total[-1], COVERAGES + 1))]
+    order = np.argsort(steps.cost, kind="stable")
+    total = np.cumsum(steps.size[order])
+    return steps.cost[order][np.searchsorted(total, np.linspace(1, total[-1], COVERAGES + 1))]
 
 
 def _by_fold(keys: Row, columns: dict[str, NDArray[Any]]) -> Iterator[Row]:

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from abstain._core.losses import DecomposableLoss, LossLike
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import dense
-from abstain._core.truth import truth_beside
+from abstain._core.truth import read_truth_for
+from abstain._utils.types import Floats
 from abstain.guarantee._candidates import candidate_costs, tally_of_instances, tally_of_labels
 from abstain.guarantee._request import Promise, read_promise
-from abstain.guarantee._risks import RISKS, Floats
+from abstain.guarantee._risks import RISKS
 from abstain.guarantee._rule import Rule
 from abstain.guarantee._selection import Choice, choose, choose_by_count, choose_in_expectation, divide
 
@@ -120,7 +121,7 @@ def control(
     table.make_dense()
     promise.loss.check(table.n_labels)
     table.axes.require_labels(promise.loss.label_names, repr(promise.loss))
-    truth = dense(truth_beside(table, y_true))
+    truth = dense(read_truth_for(table, y_true))
     found = _cost_of_each_label(promise, table, truth) if per == "label" else _common_cost(promise, table, truth)
     return Rule(*found, risk, float(target), confidence, promise.loss, per, table.n_labels, table.axes.label_names)
 

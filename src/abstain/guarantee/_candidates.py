@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abstain._core.kernels.ladder import climb
+from abstain._core.kernels.cost_grid import count_along_costs
 from abstain._core.losses import DecomposableLoss, Loss
 from abstain._core.probabilities import Probabilities
 from abstain._core.realized_paths import outcomes
-from abstain.guarantee._risks import Floats, Tally
+from abstain._utils.types import Floats
+from abstain.guarantee._risks import Tally
 
 # Small costs by ratio, for targets that are hard to meet and for probabilities that claim too much; larger ones by
 # difference. They are the same for all data: a choice that looked at the sample would have to be paid for.
@@ -29,7 +30,8 @@ def tally_of_labels(table: Probabilities, truth: NDArray[np.int8], loss: Decompo
     counts = np.zeros((4, table.n_labels, costs.shape[1]), np.int32)
     for block in table.blocks(loss.entries_per_block):
         climbed = np.zeros_like(counts)
-        climb(table.load(block), truth[block.rows], *loss.costs(block), costs, True, *climbed)
+        errors = loss.block_error_costs(block)
+        count_along_costs(table.load(block), truth[block.rows], errors, costs, True, climbed)
         counts += climbed
     return Tally(*counts)
 
@@ -40,9 +42,10 @@ def tally_of_instances(table: Probabilities, truth: NDArray[np.int8], loss: Loss
         counts = np.zeros((4, table.n_rows, costs.shape[1]), np.int32)
         for block in table.blocks(loss.entries_per_block):
             part = counts[:, block.rows]
-            climb(table.load(block), truth[block.rows], *loss.costs(block), costs, False, *part)
+            errors = loss.block_error_costs(block)
+            count_along_costs(table.load(block), truth[block.rows], errors, costs, False, part)
         return Tally(*counts)
     found = outcomes(table.matrix, truth, loss)
     corners = np.stack([found.corner_at(float(cost)) for cost in costs[0]], axis=1)
-    known: Any = (found.hits, found.false_alarms, found.misses, found.answered)
+    known: Any = (found.true_positives, found.false_positives, found.false_negatives, found.answered)
     return Tally(*(count[corners].astype(np.int32, copy=False) for count in known))

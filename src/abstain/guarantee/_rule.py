@@ -15,7 +15,7 @@ from abstain._core.prediction import ABSTAIN, PartialPrediction
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Axes
 from abstain._utils.errors import InvalidProbabilities
-from abstain._utils.html import Marked, table
+from abstain._utils.html import HighlightedCell, table
 from abstain.guarantee._risks import RISKS
 
 SHOWN = 20  # labels in the table of a notebook
@@ -82,12 +82,12 @@ class Rule:
         columns = (self.satisfied, self.cost, self.estimate, self.abstention)
         values = zip(*(np.atleast_1d(column)[:SHOWN] for column in columns), strict=True)
         names = Axes(self.label_names).names(self.n_labels) if self.per == "label" else ["all labels"]
-        rows: list[list[str | Marked]] = []
+        rows: list[list[str | HighlightedCell]] = []
         for name, (satisfied, cost, estimate, abstention) in zip(names, values, strict=False):
             if satisfied:
                 rows.append([str(name), f"{cost:.4g}", f"{estimate:.4g}", f"{abstention:.1%}"])
             else:
-                rows.append([str(name), Marked("left open", "nothing can be shown"), "", f"{abstention:.1%}"])
+                rows.append([str(name), HighlightedCell("left open", "nothing can be shown"), "", f"{abstention:.1%}"])
         head = ["label", "cost", f"{self.risk} of the calibration sample", "left open of it"]
         more = f"… {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         return table(self._promise(), head, rows, more)
@@ -109,4 +109,4 @@ def _leave_open(prediction: PartialPrediction, closed: NDArray[np.bool_]) -> Par
     else:
         codes[:, columns] = ABSTAIN
     expected = np.zeros(len(prediction)) if closed.all() else prediction.expected_loss
-    return PartialPrediction.trusted(codes, prediction.axes, expected)
+    return PartialPrediction.from_codes(codes, prediction.axes, expected)

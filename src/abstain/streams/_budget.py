@@ -178,7 +178,7 @@ def _plan_in_memory(sources: Sources, loss: Loss, given: dict[str, Any], progres
         rows = slice(done, done + len(table))
         done = rows.stop
         axes = Axes(table.label_names, table.index)
-        return type(prediction).trusted(prediction.codes[rows], axes, prediction.expected_loss[rows])
+        return type(prediction).from_codes(prediction.codes[rows], axes, prediction.expected_loss[rows])
 
     limits = _read(sources, loss, len(whole), given)
     return _Plan(allocation.price, limits, decide, lambda: allocation.gap)

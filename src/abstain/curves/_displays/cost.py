@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from abstain.curves._break_points import Floats
+from abstain._utils.types import Floats
 from abstain.curves._cost import CostCurve, cost_curve
 from abstain.curves._displays.base import (
     MODEL,

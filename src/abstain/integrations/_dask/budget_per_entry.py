@@ -211,4 +211,4 @@ def _review(
     ties = np.flatnonzero(found.value == threshold)[: share.all]
     taken = found.some(np.union1d(np.flatnonzero(found.value > threshold), ties))
     expected = reviewed.expected - np.bincount(taken.row, taken.value, table.n_rows)
-    return PartialPrediction.trusted(left_open(reviewed.codes, taken), table.axes, expected)
+    return PartialPrediction.from_codes(left_open(reviewed.codes, taken), table.axes, expected)

@@ -133,7 +133,7 @@ def _count_steps(
     part: Any, loss: Loss, limits: Limits, low: float, high: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """What the steps of a block between two savings cost, each cost once, the highest first, and how many reviews."""
-    path = RiskProfile(Probabilities(part), loss).path(limits.per_instance)
+    path = RiskProfile(Probabilities(part), loss).path(max_abstained=limits.per_instance)
     steps = every_step(path, limits.uniform_review)
     saved = steps.cost - limits.uniform_review
     within = (saved > low) & (saved <= high)
@@ -154,10 +154,10 @@ def _around(part: Any, window: Window, loss: Loss, limits: Limits, low: float, h
 
 
 def _settled(
-    profile: RiskProfile, window: Window, limits: Limits, high: float
+    profile: RiskProfile[Prediction], window: Window, limits: Limits, high: float
 ) -> tuple[Steps, NDArray[np.bool_], NDArray[np.bool_]]:
     """All steps, which of them save more than `high`, and which others come before the window."""
-    steps = every_step(profile.path(limits.per_instance), limits.uniform_review)
+    steps = every_step(profile.path(max_abstained=limits.per_instance), limits.uniform_review)
     above = steps.cost - limits.uniform_review > high
     settled = ~above & (steps.cost > window.first_cost)
     first = np.flatnonzero(steps.cost == window.first_cost)
@@ -183,6 +183,6 @@ def _review(
     steps, above, settled = _settled(profile, window, limits, high)
     counts = _counts(steps, above | settled, profile.probabilities.n_rows)
     counts[rows] = changed
-    prediction = profile.with_counts(counts)
+    prediction = profile.with_n_abstained(counts)
     prediction.expected_loss += limits.uniform_review * counts
     return prediction
