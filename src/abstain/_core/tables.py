@@ -17,7 +17,7 @@ from abstain._utils.extras import optional
 from abstain._utils.frames import is_frame, open_frame
 from abstain._utils.wording import plural
 
-Matrix: TypeAlias = Any  # an n × m NDArray or sparse.csr_array; `sparse.issparse` tells
+Matrix: TypeAlias = Any  # NDArray | sparse.csr_array; a union would need a cast after each `sparse.issparse`
 
 
 @dataclass(frozen=True)

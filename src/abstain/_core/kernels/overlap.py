@@ -244,7 +244,7 @@ def _best_gap(p, penalty, tie, floor, concave, heads, tails, fade_out, terms, ze
 def _first_start(a, level, zeros, heads, tails, fade_out, terms, ends, penalty):
     """The best value with a abstentions, and the least k that has it: equal ones are told apart as in the profile.
 
-    Values below the level are none of the best; the ends of a row and what bounds its inside tell where those are.
+    Values below the level cannot be the best: `ends` bounds the values of each k, so that most of them are skipped.
     """
     m = zeros.shape[0] - 1
     best, best_k = zeros[a], 0
