@@ -140,9 +140,9 @@ def test_without_abstention_it_is_the_plain_optimum(loss_case):
         np.testing.assert_allclose(prediction.expected_loss, expected[:, complete].min(axis=1), rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("dear", [1e3, 1e9, 1e16, 1e100])
-def test_a_huge_price_of_one_label_hides_nothing(dear):
-    penalty = abstain.PerLabel([dear, 0.1]) + abstain.Concave(0.01)
+@pytest.mark.parametrize("price", [1e3, 1e9, 1e16, 1e100])
+def test_a_huge_price_of_one_label_hides_nothing(price):
+    penalty = abstain.PerLabel([price, 0.1]) + abstain.Concave(0.01)
     prediction = abstain.decide([0.6, 0.8], "hamming", penalty)
     assert prediction.labels.tolist() == [[1, -1]]
     assert prediction.expected_loss[0] == pytest.approx(0.4 + 0.1 + 0.01 * 2 / 3, rel=1e-12)

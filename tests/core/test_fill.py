@@ -78,10 +78,10 @@ def test_the_order_of_the_queue(probabilities, loss):
     filled = prediction.fill(queue.with_answers(reviewed(prediction, queue)))
     assert filled.n_abstained.sum() == 0
     expected = prediction.fill(TRUTH)
-    np.testing.assert_array_equal(filled._corner(N, M), expected._corner(N, M))
+    np.testing.assert_array_equal(filled.to_dense(), expected.to_dense())
     if loss != "rank":
-        labels = prediction._corner(N, M)
-        np.testing.assert_array_equal(filled._corner(N, M), np.where(labels == -1, TRUTH, labels))
+        labels = prediction.to_dense()
+        np.testing.assert_array_equal(filled.to_dense(), np.where(labels == -1, TRUTH, labels))
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])

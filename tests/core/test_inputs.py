@@ -1,4 +1,4 @@
-"""What may be passed as probabilities, and what is said of what may not."""
+"""What is accepted as probabilities, and the errors for everything else."""
 
 import re
 

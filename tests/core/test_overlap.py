@@ -134,7 +134,7 @@ def test_further_abstentions_may_be_paid_for(loss, m):
     random = np.random.default_rng(m)
     p = random.random((50, m))
     for _ in range(20):
-        further = Counting([0.0, 0.6, *random.uniform(0.0, 0.9, m)]).bind(m + 1).given(np.array([0]))
+        further = Counting([0.0, 0.6, *random.uniform(0.0, 0.9, m)]).bind(m + 1).with_abstained(np.array([0]))
         prediction = decide_bound(Probabilities(p), loss, further)
         totals = abstain.risk_profile(p, loss=loss).values + further.counts
         np.testing.assert_allclose(prediction.expected_loss, totals.min(axis=1), rtol=0, atol=1e-11)

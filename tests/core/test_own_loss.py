@@ -53,9 +53,9 @@ class MissedIsWorse(abstain.DecomposableLoss):
 
 
 class Enumerated(abstain.Loss):
-    """Any loss of a few labels, by trying every answer with every truth. Subclasses say what `of` answers costs."""
+    """Any loss of a few labels, by trying every answer with every truth. Subclasses define the loss in `of`."""
 
-    has_gap = False
+    profile_has_start = False
 
     def __repr__(self):
         return f"{type(self).__name__}()"
@@ -74,15 +74,15 @@ class Enumerated(abstain.Loss):
 
     def profile(self, block, p, out):
         every = self._every_answer(p.shape[1])
-        risks, n_open = self._risks(p, every), (every == -1).sum(axis=1)
+        risks, counts = self._risks(p, every), (every == -1).sum(axis=1)
         for a in range(p.shape[1] + 1):
-            out.values[:, a] = risks[:, n_open == a].min(axis=1)
+            out.values[:, a] = risks[:, counts == a].min(axis=1)
 
     def attain(self, block, p, profile, n_abstained, codes):
         every = self._every_answer(p.shape[1])
-        risks, n_open = self._risks(p, every), (every == -1).sum(axis=1)
+        risks, counts = self._risks(p, every), (every == -1).sum(axis=1)
         for i, a in enumerate(n_abstained):
-            codes[i] = every[np.where(n_open == a, risks[i], np.inf).argmin()]
+            codes[i] = every[np.where(counts == a, risks[i], np.inf).argmin()]
 
     def realized(self, block, truth, codes):
         return self.of(truth, codes)
@@ -92,22 +92,22 @@ class Enumerated(abstain.Loss):
 
 
 class TwoErrors(Enumerated):
-    """1 if at least two answers are wrong: one is forgiven. Says all that can be said of such a loss."""
+    """1 if at least two answers are wrong. Defines all that such a loss can define."""
 
     takes_sparse = True  # right answers do not matter
 
     def of(self, truth, codes):
         return (np.where(truth, codes == 0, codes == 1).sum(axis=1) >= 2).astype(float)
 
-    def of_counts(self, hits, extra, missed, answered):
-        return (extra + missed >= 2).astype(float)
+    def of_counts(self, true_positives, false_positives, false_negatives, answered):
+        return (false_positives + false_negatives >= 2).astype(float)
 
     def highest_cost(self, n_labels):
         return 1.0
 
 
 class WrongShare(Enumerated):
-    """Wrong answers / answers, and nothing else is known of it."""
+    """Wrong answers / answers, with the required methods only."""
 
     def of(self, truth, codes):
         answered = (codes >= 0).sum(axis=1)
@@ -135,14 +135,14 @@ def slow_loss(loss, y, codes):
     """ℓ of one instance, label by label."""
     if isinstance(loss, Enumerated):
         return float(loss.of(np.array([y], bool), np.array([codes]))[0])
-    missed, wrong = (np.broadcast_to(cost, M) for cost in loss.error_costs(M))
-    return sum(missed[j] if y[j] else wrong[j] for j in range(M) if codes[j] not in (-1, y[j]))
+    false_negative, false_positive = (np.broadcast_to(cost, M) for cost in loss.error_costs(M))
+    return sum(false_negative[j] if y[j] else false_positive[j] for j in range(M) if codes[j] not in (-1, y[j]))
 
 
 def risk_of_entries(loss, p):
     """What the best answer to each label of a sum is expected to cost."""
-    missed, wrong = loss.error_costs(M)
-    return np.minimum(missed * p, wrong * (1.0 - p))
+    false_negative, false_positive = loss.error_costs(M)
+    return np.minimum(false_negative * p, false_positive * (1.0 - p))
 
 
 # Deciding and scoring
@@ -168,8 +168,8 @@ def test_profiles_and_paths(loss):
     p = some_probabilities()
     profile = abstain.risk_profile(p, loss=loss)
     codes = exhaustive.partial_predictions(M)
-    risks, n_open = exhaustive.expected_losses(p, loss, codes), (codes == -1).sum(axis=1)
-    least = np.stack([risks[:, n_open == a].min(axis=1) for a in range(M + 1)], axis=1)
+    risks, n_abstained = exhaustive.expected_losses(p, loss, codes), (codes == -1).sum(axis=1)
+    least = np.stack([risks[:, n_abstained == a].min(axis=1) for a in range(M + 1)], axis=1)
     np.testing.assert_allclose(profile.values, least, rtol=0, atol=1e-11)
     for cost in (0.013, 0.07, 0.31):
         totals = least + cost * np.arange(M + 1)
@@ -287,7 +287,7 @@ OF_ALL = [{"count": 3}, {"rate": 0.3}, {"per_instance": 1}, {"per_instance": 2, 
 
 
 def full_limits(limits, p):
-    """The same limits with nothing left out."""
+    """The limits of a budget, with a default for each that is not given."""
     total = limits.get("count", int(limits.get("rate", 1.0) * p.size + 1e-9))
     caps = np.broadcast_to(limits.get("per_label", len(p)), M)
     per_instance, review = limits.get("per_instance", M), np.asarray(limits.get("review", 0.0))
@@ -437,7 +437,7 @@ def test_files_are_decided_and_scored_alike(loss, files):
 
 
 @own
-def test_bad_values_are_left_open_and_the_rest_decided(loss, tmp_path):
+def test_bad_values_are_abstained_and_the_rest_decided(loss, tmp_path):
     p = some_probabilities()
     with_bad = p.copy()
     with_bad[::3, 1] = np.nan
@@ -469,7 +469,7 @@ def test_budgets_of_files_are_those_of_the_table(loss, limits, files):
     assert priced.bill.total == pytest.approx(found.bill.total, rel=1e-4)
 
 
-def test_budgets_of_files_need_to_know_how_dear_a_loss_can_be(files):
+def test_budgets_of_files_need_the_highest_cost(files):
     p, folder = files
     found = budget_files(folder / "p.parquet", loss=TwoErrors(), count=20)
     best = budget.solve(p, loss=TwoErrors(), count=20)

@@ -42,12 +42,19 @@ def test_every_cost_is_as_decided(case, m):
             found.realized[at], generalized_loss(y, decided, loss=loss, penalty=0.0, per_instance=True), atol=1e-12
         )
         if loss.gives_rankings:
-            assert found.hits is found.false_alarms is found.misses is found.caught is found.wrong is None
+            assert (
+                found.true_positives
+                is found.false_positives
+                is found.false_negatives
+                is found.caught
+                is found.wrong
+                is None
+            )
             continue
         codes, answered = decided.labels, decided.labels >= 0
-        np.testing.assert_array_equal(found.hits[at], ((codes == 1) & (y == 1)).sum(axis=1))
-        np.testing.assert_array_equal(found.false_alarms[at], ((codes == 1) & (y == 0)).sum(axis=1))
-        np.testing.assert_array_equal(found.misses[at], ((codes == 0) & (y == 1)).sum(axis=1))
+        np.testing.assert_array_equal(found.true_positives[at], ((codes == 1) & (y == 1)).sum(axis=1))
+        np.testing.assert_array_equal(found.false_positives[at], ((codes == 1) & (y == 0)).sum(axis=1))
+        np.testing.assert_array_equal(found.false_negatives[at], ((codes == 0) & (y == 1)).sum(axis=1))
         np.testing.assert_array_equal(found.wrong[at], (answered & (codes != y)).sum(axis=1))
         np.testing.assert_array_equal(found.caught[at], (~answered & (full.labels != y)).sum(axis=1))
         rates = [answered_error_rate(y, decided), error_capture_rate(y, decided, full)]
@@ -77,7 +84,15 @@ def test_without_the_truth_only_what_is_expected_is_known():
     p = random_probabilities(8, 3)
     found, with_truth = outcomes(p), outcomes(p, random_truth(p))
     np.testing.assert_array_equal(found.expected, with_truth.expected)
-    assert found.realized is found.hits is found.false_alarms is found.misses is found.caught is found.wrong is None
+    assert (
+        found.realized
+        is found.true_positives
+        is found.false_positives
+        is found.false_negatives
+        is found.caught
+        is found.wrong
+        is None
+    )
 
 
 @pytest.mark.parametrize("case", LOSS_CASES, ids=str)
@@ -90,7 +105,7 @@ def test_sparse_is_as_dense(case):
         outcomes(p, sparse.csc_array(y), loss),
         outcomes(abstain.Table(sparse.csr_array(p)), y, loss),
     ):
-        for name in ("expected", "realized", "hits", "false_alarms", "misses", "caught"):
+        for name in ("expected", "realized", "true_positives", "false_positives", "false_negatives", "caught"):
             np.testing.assert_array_equal(getattr(thin, name), getattr(dense, name))
         np.testing.assert_array_equal(thin.path.flat_costs, dense.path.flat_costs)
 
@@ -129,7 +144,7 @@ def test_no_instance_and_one_instance():
     assert len(outcomes(np.empty((0, 3)), np.empty((0, 3), int))) == 0
     one = outcomes([0.9, 0.4], [1, 1])
     np.testing.assert_allclose(one.path.flat_costs, [0.0, 0.1, 0.4])
-    np.testing.assert_array_equal(one.misses, [0, 0, 1])
+    np.testing.assert_array_equal(one.false_negatives, [0, 0, 1])
 
 
 def test_the_input_is_left_alone():

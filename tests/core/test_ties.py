@@ -23,7 +23,7 @@ def in_tenths(m, n=3000):
 
 
 def require_agreement(p, loss, costs):
-    """Path, profile, decision and curve leave the same number of labels open at each of the costs."""
+    """Path, profile, decision and curve abstain on the same number of labels at each of the costs."""
     profile = abstain.risk_profile(p, loss=loss)
     path, curve = profile.path(), cost_curve(p, loss=loss)
     for cost in costs:
@@ -96,7 +96,7 @@ def test_curves_are_what_deciding_at_their_costs_gives(case):
 
 
 def test_an_area_does_not_depend_on_rounding():
-    """At 1/20 the first row leaves 1, 2 or 4 labels open at the same total, but for the errors of the quadrature."""
+    """At 1/20 the first row has the same total with 1, 2 or 4 abstentions, but for the errors of the quadrature."""
     p, y = [[0.9, 0.9, 0.3, 0.75], [0.1, 0.1, 0.0, 0.1]], [[0, 0, 1, 1], [0, 1, 0, 1]]
     loss = abstain.Jaccard(zero_division=0)
     path = abstain.risk_profile(p, loss=loss).path()

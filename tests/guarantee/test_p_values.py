@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from abstain._core.kernels.betting import WORST
+from abstain._core.kernels.betting import MAX_LOSS_SHARE
 from abstain.guarantee._p_values import betting_p_value, binomial_p_value, hoeffding_bentkus_p_value
 
 DRAWS = 4000
@@ -87,7 +87,7 @@ def test_betting_is_the_formula():
                 variance = (0.25 + sum((x - sum(before[: j + 2]) / (j + 2)) ** 2 for j, x in enumerate(column[:i]))) / (
                     i + 1
                 )
-                stake = min(math.sqrt(2 * math.log(1 / level) / (len(column) * variance)), WORST / (1 - bound))
+                stake = min(math.sqrt(2 * math.log(1 / level) / (len(column) * variance)), MAX_LOSS_SHARE / (1 - bound))
                 wealth *= 1 + stake * (bound - value)
                 most = max(most, wealth)
             expected.append(1 / most)

@@ -15,7 +15,7 @@ from abstain.review._queue import review_queue
 def slow_queue(p, prediction, loss):
     """Every label that is open, answered in every way: 1 or 0, or at every place of the ranking."""
     found = []
-    codes = prediction._corner(*prediction.shape)
+    codes = prediction.to_dense()
     for i, j in np.argwhere(codes == -1).tolist():
         answers = []
         for v in range(int(codes[i].max()) + 2) if loss.gives_rankings else (0, 1):
@@ -78,7 +78,7 @@ def test_sparse_as_dense(case):
     prediction = abstain.decide(sparse.csr_array(stored), loss, penalty_for(loss))
     queue = review_queue(sparse.csr_array(stored), prediction, loss=loss)
     kind = type(prediction)
-    dense = review_queue(stored, kind(prediction._corner(*prediction.shape)), loss=loss)
+    dense = review_queue(stored, kind(prediction.to_dense()), loss=loss)
     assert len(queue) == len(dense) > 20
     order, of_dense = np.lexsort((queue.label, queue.row)), np.lexsort((dense.label, dense.row))
     np.testing.assert_array_equal(queue.row[order], dense.row[of_dense])

@@ -95,7 +95,7 @@ def codes_in(path, is_ranking):
     kind = abstain.PartialRanking if is_ranking else abstain.PartialPrediction
     if not sparse.issparse(table.values):
         return kind(table).codes
-    return kind.trusted(table.values, Axes(), np.zeros(len(table)))._corner(*table.shape)
+    return kind.from_codes(table.values, Axes(), np.zeros(len(table))).to_dense()
 
 
 def spend(sources, loss, folder, **options):

@@ -52,7 +52,7 @@ def score(files, loss="hamming", penalty=PENALTY, **options):
 
 def check(found, truth, prediction, loss, penalty=PENALTY, p=None):
     """All that is found is what the metrics say of the whole tables."""
-    codes = prediction._corner(*prediction.shape)
+    codes = prediction.to_dense()
     left_open = codes == -1
     assert (found.n_rows, found.n_labels) == codes.shape
     assert 0 < found.n_abstained == left_open.sum() < codes.size
@@ -177,7 +177,7 @@ def test_sparse_answers_of_decide(loss, is_long, tmp_path):
         files = {"prediction": tmp_path / "q.npz", "probabilities": tmp_path / "p.npz"}
     write_table(Table(Y_THIN, NAMES, IDS if is_long else None), tmp_path / "y.parquet")
     found = score(files | {"truth": tmp_path / "y.parquet"}, loss)
-    check(found, Y_THIN, abstain.PartialPrediction(prediction._corner(N, M)), LOSSES[loss], p=P_THIN)
+    check(found, Y_THIN, abstain.PartialPrediction(prediction.to_dense()), LOSSES[loss], p=P_THIN)
     assert rows.sum() < N
 
 

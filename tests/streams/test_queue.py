@@ -90,7 +90,7 @@ def decided(path, loss):
     """The answers in an npz file."""
     table = read_table(path)
     kind = abstain.PartialRanking if loss.gives_rankings else abstain.PartialPrediction
-    return kind.trusted(table.values, Axes(), np.zeros(len(table)))
+    return kind.from_codes(table.values, Axes(), np.zeros(len(table)))
 
 
 # --- the same queue as of the whole table -----------------------------------------------------------------------------

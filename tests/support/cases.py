@@ -1,4 +1,4 @@
-"""The registries that drive the tests: a loss or penalty is tested by being listed here, and must be."""
+"""Examples of every loss and penalty, by name: whatever is listed here is tested, and a test requires that all are."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 import abstain
 
-# For each name of the product's registry, examples of its parameters; `m` is the number of labels.
+# For each name in the library's registry, examples of its parameters; `m` is the number of labels.
 LOSSES: dict[str, list[Callable[[int], abstain.Loss]]] = {
     "hamming": [
         lambda m: abstain.Hamming(),
@@ -97,7 +97,7 @@ def random_truth(probabilities: np.ndarray, seed: int = 0) -> np.ndarray:
 def assert_fewest_of_the_best(totals: np.ndarray, tie_scale: float, n_abstained: np.ndarray) -> None:
     """totals[i, a] is the least generalised loss with a abstentions: the choice is optimal and no smaller a ties.
 
-    Ties are totals within 1e-12; which side of that the rounding puts a total is left open by half of it.
+    Ties are totals within 1e-12; half of that is allowed on either side for rounding.
     """
     rows = np.arange(len(totals))
     least = totals.min(axis=1)

@@ -8,7 +8,7 @@ from tests.support.cases import random_probabilities
 
 import abstain
 from abstain import budget, guarantee
-from abstain._utils.html import POINTS, chart, table
+from abstain._utils.html import MAX_POINTS, chart, table
 from abstain.curves import accuracy_rejection_curve, cost_curve, error_capture_curve, label_table, risk_coverage_curve
 from abstain.review._queue import review_queue
 
@@ -128,7 +128,7 @@ def test_charts_of_little_and_of_much():
         ET.fromstring(chart("a < b", x, y, ("x", "y")))
     (line,) = ET.fromstring(chart("", np.arange(1e5), np.arange(1e5), ("<x>", "y"))).iter("polyline")
     points = line.get("points").split()
-    assert len(points) == POINTS
+    assert len(points) == MAX_POINTS
     assert points[0] == "40.0,150.0"
     assert points[-1] == "340.0,20.0"  # the last point is kept
 

@@ -43,7 +43,7 @@ class Demo:
 
     images: NDArray[np.float64]
     truth: NDArray[np.uint8]
-    profile: RiskProfile
+    profile: RiskProfile[Any]
     complete: PartialPrediction
 
     def decide(self, cost: float) -> PartialPrediction:

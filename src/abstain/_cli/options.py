@@ -191,7 +191,7 @@ def _cost_in_words(given: Penalty | Path) -> str:
     if given == Linear(inf):
         return "no label may be left open"
     if isinstance(given, Capped):
-        return f"{_cost_in_words(given.counting)}, at most {given.most} in a row"
+        return f"{_cost_in_words(given.penalty)}, at most {given.max_abstained} in a row"
     return f"a label left open costs {given.cost:g}" if isinstance(given, Linear) else f"penalty {given!r}"
 
 

@@ -1,7 +1,7 @@
-"""The unit of all work: blocks of rows, packed where the table is sparse.
+"""Blocks of rows, the unit of all work; packed where the table is sparse.
 
-Rows are worked in blocks of at most a few megabytes, so that nothing of the size of the data is ever copied: a block is
-read, converted, checked and decided while it is in the cache.
+Blocks have at most a few megabytes, so that nothing of the size of the data is ever copied: a block is read, converted,
+checked and decided while it is in the cache.
 """
 
 from bisect import bisect_right
@@ -17,7 +17,7 @@ from abstain._core.kernels import packing
 from abstain._core.kernels.quadrature import reaches
 from abstain._core.tables import Matrix
 
-SPARE_ZEROS = 2  # padding of packed rows: enough that two labels of probability 0 can be ranked or answered
+PADDING_LABELS = 2  # labels of probability 0 in each packed row: enough that two of them can be ranked or answered
 
 
 @dataclass(frozen=True)
@@ -30,34 +30,34 @@ class Block:
 
     @property
     def packed(self) -> bool:
-        """Whether the rows are not where they will be written, but packed."""
+        """Whether the rows are packed copies of sparse rows, not a view of a dense table."""
         return not isinstance(self.rows, slice)
 
     @property
     def n_labels(self) -> int:
-        """How many labels the table has; of packed rows more than are shown."""
+        """How many labels the table has; packed rows hold fewer."""
         return int(self.source.shape[1])
 
     def pack(self, data: NDArray[Any], padding: float, dtype: Any) -> NDArray[Any]:
-        """The entries of a packed block, given all entries of the sparse matrix."""
+        """Return the entries of a packed block, given all entries of the sparse matrix."""
         result = np.empty(self.shape, dtype)
         packing.pack(self.source.indptr, data, self.rows, padding, result)
         return result
 
     def columns(self) -> NDArray[np.int64]:
-        """Which label each packed entry stands for; 0 for padding, which stands for many."""
+        """Return the label of each packed entry; 0 for padding, which stands for all labels that are not stored."""
         return self.pack(self.source.indices, 0, np.int64)
 
     def places(self, at: NDArray[Any], column: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which row and which label of the table entries of the block are."""
+        """Return the rows and labels in the table of entries at some rows and columns of the block."""
         if not self.packed:
             return at + self.rows.start, column
         return self.rows[at], self.columns()[at, column]
 
     def per_label(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        """One number per label as a table that kernels can use: a single row, or a row for each packed instance.
+        """Return one number per label as a table for kernels: a single row, or a row for each packed instance.
 
-        A single number (0-dimensional) is that of all labels.
+        A single number (0-dimensional) holds for all labels.
         """
         if vector.ndim == 0:
             return np.full((1, self.shape[1]), vector)
@@ -66,7 +66,7 @@ class Block:
 
 @dataclass(frozen=True)
 class StoredEntries:
-    """Consecutive rows of a sparse table just as they are stored: for what each entry decides by itself."""
+    """The stored entries of consecutive rows of a sparse table, for losses that decide by entry."""
 
     rows: slice
     entries: slice
@@ -74,22 +74,22 @@ class StoredEntries:
 
     @property
     def indptr(self) -> NDArray[Any]:
-        """Where its rows begin in the whole table, and where the last one ends."""
+        """Where the rows begin in the whole table, and where the last one ends."""
         return self.source.indptr[self.rows.start : self.rows.stop + 1]
 
     @property
     def labels(self) -> NDArray[Any]:
-        """Which label each of its entries is about."""
+        """The label of each entry."""
         return self.source.indices[self.entries]
 
     def places(self, at: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Which row and which label of the table some of its entries are."""
+        """Return the rows and labels in the table of some of the entries."""
         row = np.searchsorted(self.indptr, at + self.entries.start, side="right") - 1 + self.rows.start
         return row, self.labels[at].astype(np.int64)
 
 
 def packed_blocks(matrix: sparse.csr_array, entries: int) -> Iterator[Block]:
-    """Rows of a sparse matrix, similar lengths together, so that packing them wastes little."""
+    """Yield the rows of a sparse matrix in packed blocks of rows of similar length, so that there is little padding."""
     for rows, shape in similar_rows(np.diff(matrix.indptr), matrix.shape[1], entries):
         yield Block(rows, shape, matrix)
 
@@ -97,12 +97,12 @@ def packed_blocks(matrix: sparse.csr_array, entries: int) -> Iterator[Block]:
 def similar_rows(
     lengths: NDArray[Any], n_labels: int, entries: int
 ) -> Iterator[tuple[NDArray[np.intp], tuple[int, int]]]:
-    """Rows of similar length, and the shape of a block that has room for them and for a little padding.
+    """Yield the numbers of rows of similar length, and the shape of a block for them and a little padding.
 
-    The same quadrature rule serves all rows of a block, so that none depends on which others it comes with.
+    All rows of a block use the same quadrature rule, so that the result of a row does not depend on the other rows.
     """
     order = np.argsort(lengths, kind="stable")
-    width = np.minimum(lengths[order].astype(np.int64) + SPARE_ZEROS, n_labels)
+    width = np.minimum(lengths[order].astype(np.int64) + PADDING_LABELS, n_labels)
     ends = np.unique(np.append(np.searchsorted(width, reaches(), side="right"), len(order)))
     first = 0
     while first < len(order):

@@ -1,14 +1,20 @@
-"""probabilities × loss × penalty → the optimal partial prediction."""
+"""probabilities × loss × penalty → the optimal partial prediction.
 
-from typing import Any
+`decide` reads what it is given, `decide_table` binds the penalty to the table, `decide_bound` decides block by block;
+everything that decides in this package ends there. Whatever else decisions will be made from (intervals of
+probabilities, joint distributions) comes in here as an object beside `Probabilities`: read in `decide`, with a
+`decide_…` of its own next to `decide_table`, and a `Loss` method that decides a block of it.
+"""
+
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from abstain._core.blocks import Block, StoredEntries
-from abstain._core.losses import Loss, LossLike, as_loss
+from abstain._core.losses import LabelLossLike, Loss, LossLike, RankingLossLike, as_loss
 from abstain._core.penalties import BoundPenalty, Penalty, PenaltyLike, as_penalty
-from abstain._core.prediction import Prediction
+from abstain._core.prediction import PartialPrediction, PartialRanking, Prediction
 from abstain._core.prediction_writer import PredictionWriter
 from abstain._core.probabilities import Probabilities
 from abstain._core.profile import RiskProfile
@@ -17,22 +23,28 @@ from abstain._utils.backends import lazy_backend
 from abstain._utils.threads import for_each
 
 
+@overload
+def decide(probabilities: Any, loss: LabelLossLike = "hamming", penalty: PenaltyLike = 0.1) -> PartialPrediction: ...
+@overload
+def decide(probabilities: Any, loss: RankingLossLike, penalty: PenaltyLike = 0.1) -> PartialRanking: ...
+@overload
+def decide(probabilities: Any, loss: LossLike, penalty: PenaltyLike = 0.1) -> Prediction: ...
 def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike = 0.1) -> Prediction:
     """Argmin over all partial predictions ŷ of E[ℓ(y_D, ŷ_D)] + f(|A|), for each instance.
 
     D are the answered, A the abstained labels; the labels are taken to be independent given the instance (which
     matters for the rank, F and Jaccard losses and for subset 0/1, not for Hamming). Of predictions that are equally
-    good, one with fewest abstentions is given, and a label at p = ½ is answered 0.
+    good, one with fewest abstentions is returned, and a label at p = ½ is answered 0.
 
     Parameters
     ----------
-    probabilities : array-like, frame or sparse matrix of shape (n, m), or one instance as a vector
+    probabilities : array-like, data frame or sparse matrix of shape (n_instances, n_labels), or (n_labels,)
         P(label is relevant). Frames keep their label names and index. What a sparse matrix does not store has
-        probability 0. A Dask array or data frame is decided lazily, a block of rows at a time.
-    loss : "hamming", "rank", "f1", "jaccard", "subset", or a loss object
-        What wrong answers cost.
-    penalty : number, `Linear`, `Concave`, `Capped`, `PerLabel`, function f(a), table f(0) … f(m), or "none"
-        What abstaining on a labels costs. A number c is ``Linear(c)``; "none" (or an infinite cost) forbids abstention
+        probability 0. A Dask array or data frame is decided lazily, a chunk at a time.
+    loss : {"hamming", "rank", "f1", "jaccard", "subset"} or Loss, default="hamming"
+        The cost of wrong answers.
+    penalty : float, Penalty, callable f(a), array-like of shape (n_labels + 1,), or "none", default=0.1
+        The cost of abstaining on a labels. A number c is ``Linear(c)``; "none" (or an infinite cost) forbids abstention
         and gives the optimal complete prediction.
 
     Returns
@@ -56,31 +68,31 @@ def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike 
 
 
 def decide_table(table: Probabilities, loss: Loss, penalty: Penalty) -> Prediction:
-    """The optimal partial prediction for probabilities that have been read."""
+    """Return the optimal partial prediction for probabilities that have been read."""
     return decide_bound(table, loss, bind_penalty(loss, penalty, table.n_labels, table.axes, is_sparse=table.is_sparse))
 
 
 def decide_bound(table: Probabilities, loss: Loss, costs: BoundPenalty) -> Prediction:
-    """The optimal partial prediction for costs of abstaining that are known to go with the loss and the table."""
+    """Return the optimal partial prediction for costs from `bind_penalty`."""
     writer = PredictionWriter(table, loss)
 
-    def work(block: Block) -> None:
-        codes, expected = writer.buffers(block)
-        loss.decide(block, table.load(block), costs.narrowed(block.shape[1]), codes, expected)
-        writer.write(block, codes, expected)
+    def decide_block(block: Block) -> None:
+        answers = writer.buffers(block)
+        loss.decide(block, table.load(block), costs.narrowed(block.shape[1]), answers)
+        writer.write(block, answers)
 
-    def work_as_stored(stretch: StoredEntries) -> None:
-        loss.decide_entries(stretch, table.load_entries(stretch), costs, *writer.buffers(stretch))
+    def decide_stored(stored: StoredEntries) -> None:
+        loss.decide_entries(stored, table.load_entries(stored), costs, writer.buffers(stored))
 
     if table.is_sparse and loss.decides_by_entry(costs):
-        for_each(work_as_stored, table.stored_entries())
+        for_each(decide_stored, table.stored_entries())
     else:
-        for_each(work, table.blocks(loss.entries_per_block))
+        for_each(decide_block, table.blocks(loss.entries_per_block))
     return writer.finish()
 
 
 def bind_penalty(loss: Loss, penalty: Penalty, n_labels: int, axes: Axes, *, is_sparse: bool) -> BoundPenalty:
-    """Return what abstaining costs in a table of these labels; raise if loss, penalty and table do not go together."""
+    """Return the penalty for a table of these labels; raise an error if loss, penalty and table do not fit together."""
     loss.check(n_labels)
     costs = penalty.bind(n_labels)
     loss.accept(costs)
@@ -95,30 +107,44 @@ def bind_penalty(loss: Loss, penalty: Penalty, n_labels: int, axes: Axes, *, is_
 def decide_and_count(
     table: Probabilities, loss: Loss, penalty: Penalty, other: Penalty
 ) -> tuple[Prediction, NDArray[np.intp]]:
-    """The decision for one counting penalty, and how many labels of each instance another would leave open."""
-    bound, also = penalty.bind(table.n_labels), other.bind(table.n_labels)
+    """Return the decision for one counting penalty, and the numbers of abstentions of each instance for another."""
+    bound, other_bound = penalty.bind(table.n_labels), other.bind(table.n_labels)
     writer, n_abstained = PredictionWriter(table, loss), np.empty(table.n_rows, np.intp)
 
-    def work(block: Block) -> None:
-        codes, expected = writer.buffers(block)
-        narrow = bound.narrowed(block.shape[1]), also.narrowed(block.shape[1])
-        n_abstained[block.rows] = loss.decide_and_count(block, table.load(block), *narrow, codes, expected)
-        writer.write(block, codes, expected)
+    def decide_block(block: Block) -> None:
+        answers, m = writer.buffers(block), block.shape[1]
+        n_abstained[block.rows] = loss.decide_and_count(
+            block, table.load(block), bound.narrowed(m), other_bound.narrowed(m), answers
+        )
+        writer.write(block, answers)
 
-    for_each(work, table.blocks(loss.entries_per_block))
+    for_each(decide_block, table.blocks(loss.entries_per_block))
     return writer.finish(), n_abstained
 
 
-def risk_profile(probabilities: Any, *, loss: LossLike = "hamming") -> RiskProfile:
-    """r(a) = min { E[ℓ(y_D, ŷ_D)] : |A| = a } for a = 0 … m: all that a decision needs to know of the loss.
+@overload
+def risk_profile(probabilities: Any, *, loss: LabelLossLike = "hamming") -> RiskProfile[PartialPrediction]: ...
+@overload
+def risk_profile(probabilities: Any, *, loss: RankingLossLike) -> RiskProfile[PartialRanking]: ...
+@overload
+def risk_profile(probabilities: Any, *, loss: LossLike) -> RiskProfile[Prediction]: ...
+def risk_profile(probabilities: Any, *, loss: LossLike = "hamming") -> RiskProfile[Any]:
+    """r(a) = min { E[ℓ(y_D, ŷ_D)] : |A| = a } for a = 0 … m, for each instance: the least expected loss.
 
-    Any counting penalty is then decided by ``profile.decide(penalty)`` at the price of looking up the best a, and
-    ``profile.path()`` gives the answer for all linear costs at once.
+    It contains all that a decision needs: ``profile.decide(penalty)`` looks up the best a for any counting penalty, and
+    ``profile.path()`` gives the decisions for all linear costs at once.
 
     Parameters
     ----------
-    probabilities, loss
-        As for `decide`. Of a Dask collection the profile is lazy (`ChunkedProfile`).
+    probabilities : array-like, data frame or sparse matrix of shape (n_instances, n_labels), or (n_labels,)
+        As for `decide`.
+    loss : {"hamming", "rank", "f1", "jaccard", "subset"} or Loss, default="hamming"
+        The cost of wrong answers.
+
+    Returns
+    -------
+    RiskProfile
+        For a Dask collection, its lazy counterpart.
 
     Examples
     --------

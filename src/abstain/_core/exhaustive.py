@@ -1,6 +1,6 @@
 """Brute force: every partial prediction of a few labels, scored against every truth.
 
-Slow and obviously right. Every loss and penalty is tested against it; for a few labels it is an answer too.
+Slow and obviously right: the tests compare every loss and penalty with it.
 """
 
 from dataclasses import replace
@@ -14,13 +14,13 @@ from abstain._core.blocks import Block
 from abstain._core.kernels.choice import SLACK
 from abstain._core.losses import Loss, LossLike, as_loss
 from abstain._core.penalties import PenaltyLike, as_penalty
-from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking, Prediction
+from abstain._core.prediction import ABSTAIN, Prediction
 from abstain._core.probabilities import Probabilities
 from abstain._utils.errors import InvalidProbabilities
 
 __all__ = ["decide", "expected_losses", "partial_predictions", "partial_rankings"]
 
-MOST_LABELS = 8
+MAX_LABELS = 8
 
 
 def __dir__() -> list[str]:
@@ -28,7 +28,20 @@ def __dir__() -> list[str]:
 
 
 def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike = 0.1) -> Prediction:
-    """As `abstain.decide`, for at most eight labels, by trying everything.
+    """Return the optimal partial prediction, as `abstain.decide`, for at most eight labels, by trying all of them.
+
+    Parameters
+    ----------
+    probabilities : array-like or data frame of shape (n_instances, n_labels), or (n_labels,)
+        P(label is relevant).
+    loss : {"hamming", "rank", "f1", "jaccard", "subset"} or Loss, default="hamming"
+        The cost of wrong answers.
+    penalty : float, Penalty, callable f(a), array-like of shape (n_labels + 1,), or "none", default=0.1
+        The cost of abstaining on a labels.
+
+    Returns
+    -------
+    PartialPrediction, or PartialRanking for the rank loss
 
     Examples
     --------
@@ -38,28 +51,39 @@ def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike 
     """
     table, chosen = Probabilities(probabilities), as_loss(loss)
     m = table.n_labels
-    if table.is_sparse or m > MOST_LABELS:
+    if table.is_sparse or m > MAX_LABELS:
         got = f"a sparse matrix of {m}" if table.is_sparse else m
-        raise InvalidProbabilities(
-            f"probabilities: brute force takes dense tables of ≤ {MOST_LABELS} labels, got {got}"
-        )
+        raise InvalidProbabilities(f"probabilities: brute force takes dense tables of ≤ {MAX_LABELS} labels, got {got}")
     chosen.check(m)
     p = np.asarray(table.values(), dtype=np.float64)
-    kind = PartialRanking if chosen.gives_rankings else PartialPrediction
     codes = partial_rankings(m) if chosen.gives_rankings else partial_predictions(m)
     abstained = codes == ABSTAIN
-    n_open, bound = abstained.sum(axis=1), as_penalty(penalty).bind(m)
+    n_abstained, bound = abstained.sum(axis=1), as_penalty(penalty).bind(m)
     counts, tie = bound.counted(chosen.tie_scale)
     losses = expected_losses(p, chosen, codes)
-    totals = losses + replace(bound, counts=counts).charge(n_open, abstained)
+    totals = losses + replace(bound, counts=counts).charge(n_abstained, abstained)
     least = totals.min(axis=1, keepdims=True)
     best = np.argmax(totals <= least + max(tie, SLACK) * (chosen.tie_scale + np.abs(least)), axis=1)
-    expected = losses[np.arange(len(p)), best] + bound.charge(n_open, abstained)[best]
-    return kind.trusted(codes[best], table.axes, expected)
+    expected = losses[np.arange(len(p)), best] + bound.charge(n_abstained, abstained)[best]
+    return chosen.prediction_type.from_codes(codes[best], table.axes, expected)
 
 
 def expected_losses(p: NDArray[np.float64], loss: Loss, codes: NDArray[Any]) -> NDArray[np.float64]:
-    """E[ℓ] of each instance and each row of codes, as the plain sum over all 2^m truths."""
+    """E[ℓ] of each instance and each row of codes, as the plain sum over all 2^m truths.
+
+    Parameters
+    ----------
+    p : float array of shape (n_instances, n_labels)
+        P(label is relevant).
+    loss : Loss
+        The loss.
+    codes : int array of shape (n_predictions, n_labels)
+        Predictions, for example those of `partial_predictions`.
+
+    Returns
+    -------
+    float array of shape (n_instances, n_predictions)
+    """
     m = p.shape[1]
     truths = np.array(list(product((0, 1), repeat=m)), dtype=bool)
     block = Block(slice(0, len(codes)), codes.shape, codes)
@@ -70,13 +94,13 @@ def expected_losses(p: NDArray[np.float64], loss: Loss, codes: NDArray[Any]) -> 
 
 
 def partial_predictions(n_labels: int) -> NDArray[np.int8]:
-    """All 3^m of them, those with fewer abstentions first, 0 before 1."""
+    """Return all 3^m partial predictions of m labels, those with fewer abstentions first, 0 before 1."""
     codes = np.array(list(product((0, 1, ABSTAIN), repeat=n_labels)), dtype=np.int8)
     return codes[np.argsort((codes == ABSTAIN).sum(axis=1), kind="stable")]
 
 
 def partial_rankings(n_labels: int) -> NDArray[np.int32]:
-    """All rankings of some of the labels, never of one alone among several; those that leave out fewer first."""
+    """Return all rankings of some of m labels, those with fewer abstentions first; never of one label among several."""
     found = []
     for n_ranked in range(n_labels, -1, -1):
         if n_ranked == 1 < n_labels:

@@ -1,15 +1,15 @@
-"""What abstaining costs.
+"""Penalties: the cost of abstaining.
 
-A *counting* penalty f(a) depends on how many labels of an instance are left open; f(0) = 0. A `PerLabel` penalty
-charges each label its own price, and may carry a counting penalty besides. Users pass numbers, functions and tables as
-they are; `as_penalty` reads them, and `Penalty.bind` turns any of them into the plain numbers that kernels use.
+A *counting* penalty f(a) depends on how many labels of an instance are abstained; f(0) = 0. A `PerLabel` penalty has a
+price for each label, to which a counting penalty may be added. Users pass numbers, functions and tables as they are;
+`as_penalty` reads them, and `Penalty.bind` turns any of them into the plain numbers that kernels use.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +19,7 @@ from scipy import sparse
 from abstain._core.kernels.choice import TIE, tipped
 from abstain._core.tables import names_of
 from abstain._utils.errors import InvalidPenalty
+from abstain._utils.types import Floats
 
 ACCEPTED = (
     'a penalty is a number ≥ 0, Linear, Concave, Capped, PerLabel, a function f(a), a table f(0) … f(m), or "none"'
@@ -27,22 +28,32 @@ ACCEPTED = (
 
 @dataclass(frozen=True)
 class BoundPenalty:
-    """A penalty for a known number of labels: counts[a] = f(a), and each label's own price if it has one.
+    """A penalty for a known number of labels.
 
-    counts begins with f(0) = 0; what is infinite is forbidden. slope is set if f(a) = slope · a; then decomposable
-    losses decide label by label. is_linear says that abstentions cost the same each, as many as are allowed, and that
-    nothing else costs. is_concave says that the steps f(a + 1) − f(a) never grow as long as something is answered
-    (a < m). None and False are always right, only slower.
+    The defaults of the optional attributes are always right, only slower.
+
+    Attributes
+    ----------
+    counts : float array of shape (n_labels + 1,)
+        counts[a] = f(a), with f(0) = 0; infinite where a abstentions are forbidden.
+    is_concave : bool, default=False
+        Whether the steps f(a + 1) − f(a) never grow as long as something is answered (a < m).
+    slope : float, optional
+        The cost of each abstention, if f(a) = slope · a; then decomposable losses decide label by label.
+    label_costs : float array of shape (n_labels,), optional
+        A price for each abstained label, besides f(a).
+    is_linear : bool, default=False
+        Whether each abstention costs the same, as many as are allowed, and nothing else is charged.
     """
 
-    counts: NDArray[np.float64]
+    counts: Floats
     is_concave: bool = False
     slope: float | None = None
-    label_costs: NDArray[np.float64] | None = None
+    label_costs: Floats | None = None
     is_linear: bool = False
 
     def require_nondecreasing(self) -> None:
-        """Labels that a sparse matrix does not store are always answered; a penalty that falls could ask otherwise."""
+        """Raise `InvalidPenalty` if f falls: labels that a sparse matrix does not store are always answered."""
         with np.errstate(invalid="ignore"):
             falls = np.flatnonzero(np.diff(self.counts) < 0)
         if len(falls):
@@ -53,32 +64,35 @@ class BoundPenalty:
             )
 
     def require_counting(self) -> None:
-        """A risk profile knows how many labels are left open, not which."""
+        """Raise `InvalidPenalty` if labels have prices: a risk profile does not know which labels are abstained."""
         if self.label_costs is not None:
             raise InvalidPenalty(
                 "a risk profile counts abstentions and cannot price labels; use abstain.decide for PerLabel"
             )
 
-    def given(self, labels_open: NDArray[np.intp]) -> "BoundPenalty":
-        """What leaving more labels open costs, given that these are open in any case; the others keep their order."""
-        so_far, more = self.counts[len(labels_open)], self.counts[len(labels_open) :].copy()
-        # Where no more may be left open, or not even so many, the others are answered.
+    def with_abstained(self, labels: NDArray[np.intp]) -> "BoundPenalty":
+        """Return the penalty of abstaining on further labels if some are abstained in any case.
+
+        It is bound to the other labels, in their order.
+        """
+        so_far, more = self.counts[len(labels)], self.counts[len(labels) :].copy()
+        # Where no more abstentions are allowed, or not even so many, the others are answered.
         more[1:] = more[1:] - so_far if np.isfinite(so_far) else np.inf
         more[0] = 0.0
-        own = None if self.label_costs is None else np.delete(self.label_costs, labels_open)
+        own = None if self.label_costs is None else np.delete(self.label_costs, labels)
         if not np.isfinite(so_far):
             return BoundPenalty(more, slope=None if self.slope is None else np.inf, label_costs=own)
         return BoundPenalty(more, self.is_concave, self.slope, own, self.is_linear)
 
     def narrowed(self, width: int) -> "BoundPenalty":
-        """For rows that show `width` labels and hide the rest: leaving all the shown ones open means all labels."""
+        """Return the penalty for packed rows: abstaining on all their `width` labels is abstaining on all labels."""
         if width == len(self.counts) - 1:
             return self
         counts = np.append(self.counts[:width], self.counts[-1])
         return BoundPenalty(counts, self.is_concave, self.slope, self.label_costs, self.is_linear)
 
-    def counted(self, tie_scale: float) -> tuple[NDArray[np.float64], float]:
-        """What a abstentions count when totals are compared, and up to which difference these are equal.
+    def counted(self, tie_scale: float) -> tuple[Floats, float]:
+        """Return the costs by which totals are compared, and the relative difference up to which totals are equal.
 
         A linear penalty is tipped as `abstain._core.kernels.choice` says, and then no two totals that differ are equal.
         """
@@ -86,22 +100,27 @@ class BoundPenalty:
             return self.counts, TIE
         return tipped(self.counts, tie_scale * np.arange(len(self.counts))), 0.0
 
-    def charge(self, n_abstained: NDArray[np.intp], abstained: Any) -> NDArray[np.float64]:
-        """What each instance pays, given how many labels and which (a boolean n × m table) it leaves open.
+    def charge(self, n_abstained: NDArray[np.intp], abstained: Any) -> Floats:
+        """Return the penalty of each instance.
 
-        Which ones matters only if labels have prices of their own.
+        Parameters
+        ----------
+        n_abstained : int array of shape (n_instances,)
+            How many labels are abstained.
+        abstained : bool array or CSR array of shape (n_instances, n_labels)
+            Which labels are abstained; used only if labels have prices.
         """
         charged = self.counts[n_abstained]
         if self.label_costs is None:
             return charged
-        # Added up row by row, so that it does not depend on the other rows what a row pays, as with BLAS it does.
+        # Row by row: with BLAS, the rounding of a row would depend on the other rows.
         if sparse.issparse(abstained):
             return charged + abstained @ self.label_costs
         return charged + np.einsum("ij,j->i", abstained, self.label_costs)
 
 
 class Penalty(ABC):
-    """What abstaining costs: subclasses say in `bind` what f(0) … f(m) are. What they say is checked.
+    """The cost of abstaining. Subclasses define f(0) … f(m) in `bind`, whose result is checked.
 
     Examples
     --------
@@ -115,7 +134,7 @@ class Penalty(ABC):
     """
 
     label_names: tuple[Hashable, ...] | None = None
-    """What the labels are called that the penalty prices one by one, if it was given by name."""
+    """Names of the labels, if the penalty has prices per label that were given by name."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -124,11 +143,11 @@ class Penalty(ABC):
 
     @abstractmethod
     def bind(self, n_labels: int) -> BoundPenalty:
-        """f(0) … f(m) for m labels."""
+        """Return the penalty for m labels, f(0) … f(m)."""
 
 
 def _checked(bind: Callable[[Any, int], BoundPenalty]) -> Callable[[Any, int], BoundPenalty]:
-    """The same `bind`, of which the result fits the number of labels and holds what it says."""
+    """Wrap `bind` so that its result is checked: the lengths, and whether its flags are true."""
 
     @wraps(bind)
     def bind_checked(self: Penalty, n_labels: int) -> BoundPenalty:
@@ -188,7 +207,7 @@ class Linear(_WithCost):
 
 
 class Concave(_WithCost):
-    """f(a) = cost · a · m / (m + a): the more is left open, the less one more matters (PAR in the paper).
+    """f(a) = cost · a · m / (m + a): the more abstentions, the less one more costs (PAR in the paper).
 
     Examples
     --------
@@ -204,7 +223,25 @@ class Concave(_WithCost):
 
 
 class Counting(Penalty):
-    """Any f(a): a function of the number of abstentions, or the table f(0) … f(m)."""
+    """f(a) of any form: a function of the number of abstentions, or the table f(0) … f(m).
+
+    `decide` makes one of any function or table that is passed as penalty.
+
+    Parameters
+    ----------
+    values : callable or array-like of shape (n_labels + 1,)
+        f(a) for a = 0 … m: finite numbers ≥ 0 with f(0) = 0. They need not increase.
+
+    Examples
+    --------
+    >>> import abstain
+    >>> abstain.Counting(lambda a: 0.02 * a**2).bind(3).counts
+    array([0.  , 0.02, 0.08, 0.18])
+    >>> flat_fee = abstain.Counting([0.0, 0.25, 0.25, 0.25])  # for three labels
+    >>> abstain.decide([[0.9, 0.6, 0.4], [0.95, 0.9, 0.1]], penalty=flat_fee).labels
+    array([[-1, -1, -1],
+           [ 1,  1,  0]], dtype=int8)
+    """
 
     def __init__(self, values: Callable[[int], float] | ArrayLike) -> None:
         self.values = values
@@ -232,7 +269,14 @@ class Counting(Penalty):
 
 
 class Capped(Penalty):
-    """f(a) up to `most` abstentions, infinite beyond: no instance leaves more labels open than that.
+    """f(a) up to max_abstained abstentions, infinite beyond: a limit for each instance.
+
+    Parameters
+    ----------
+    penalty : float, counting Penalty, callable f(a), or array-like of shape (n_labels + 1,)
+        f(a).
+    max_abstained : int ≥ 0
+        How many labels of an instance may be abstained.
 
     Examples
     --------
@@ -243,40 +287,46 @@ class Capped(Penalty):
     array([[ 1, -1, -1]], dtype=int8)
     """
 
-    def __init__(self, counting: Any, most: Any) -> None:
-        self.counting = as_penalty(counting)
-        if isinstance(self.counting, PerLabel):
-            raise InvalidPenalty("Capped: caps a counting penalty; write PerLabel(costs) + Capped(cost, most)")
-        if isinstance(most, bool) or not isinstance(most, Integral) or most < 0:
-            raise InvalidPenalty(f"Capped: most is {most!r}; expected a whole number ≥ 0")
-        self.most = int(most)
+    def __init__(self, penalty: "PenaltyLike", max_abstained: int) -> None:
+        self.penalty = as_penalty(penalty)
+        if isinstance(self.penalty, PerLabel):
+            raise InvalidPenalty("Capped: caps a counting penalty; write PerLabel(costs) + Capped(cost, max_abstained)")
+        if isinstance(max_abstained, bool) or not isinstance(max_abstained, int | np.integer) or max_abstained < 0:
+            raise InvalidPenalty(f"Capped: max_abstained is {max_abstained!r}; expected a whole number ≥ 0")
+        self.max_abstained = int(max_abstained)
 
     def __repr__(self) -> str:
-        return f"Capped({self.counting!r}, {self.most})"
+        return f"Capped({self.penalty!r}, {self.max_abstained})"
 
     def bind(self, n_labels: int) -> BoundPenalty:
-        counting = _bound_counting(self.counting, n_labels, "Capped: caps")
-        if self.most >= n_labels:
+        counting = _bound_counting(self.penalty, n_labels, "Capped: caps")
+        if self.max_abstained >= n_labels:
             return counting
-        counts = np.where(np.arange(n_labels + 1) <= self.most, counting.counts, np.inf)
+        counts = np.where(np.arange(n_labels + 1) <= self.max_abstained, counting.counts, np.inf)
         return BoundPenalty(counts, is_concave=False, is_linear=counting.is_linear)
 
 
 class PerLabel(Penalty):
     """Σ costs[i] over the abstained labels i, plus an optional counting penalty: ``PerLabel(costs) + Concave(0.3)``.
 
-    For sums over labels only (`Hamming`, `DecomposableLoss`): the others need every abstention to cost the same. A
-    pandas Series is held to the names of its labels.
+    For sums over labels only (`Hamming`, `DecomposableLoss`): other losses need every abstention to cost the same.
+
+    Parameters
+    ----------
+    costs : array-like of shape (n_labels,)
+        A price ≥ 0 for each label. The names in a pandas Series must be those of the labels.
+    counting : float, counting Penalty, callable f(a), or array-like of shape (n_labels + 1,), default=0.0
+        A counting penalty besides.
 
     Examples
     --------
     >>> import abstain
-    >>> costs = abstain.PerLabel([0.1, 0.4])  # the second label's expert is dear
+    >>> costs = abstain.PerLabel([0.1, 0.4])  # the second label's expert is expensive
     >>> abstain.decide([0.7, 0.7], penalty=costs).labels
     array([[-1,  1]], dtype=int8)
     """
 
-    def __init__(self, costs: ArrayLike, counting: Any = 0.0) -> None:
+    def __init__(self, costs: ArrayLike, counting: "PenaltyLike" = 0.0) -> None:
         self.costs = _numbers(costs, "PerLabel")
         self.label_names = names_of(costs)
         _reject_bad(self.costs, "PerLabel", lambda i: f"the cost of label {i}")
@@ -305,7 +355,7 @@ class PerLabel(Penalty):
 
 
 def _bound_counting(penalty: Penalty, n_labels: int, what: str) -> BoundPenalty:
-    """A penalty that is to be a part of another one; costs for each label would be lost in it."""
+    """Bind a penalty that is a part of another one; raise `InvalidPenalty` if it has costs for each label."""
     bound = penalty.bind(n_labels)
     if bound.label_costs is not None:
         raise InvalidPenalty(f"{what} a counting penalty; {penalty!r} prices labels one by one")
@@ -314,7 +364,7 @@ def _bound_counting(penalty: Penalty, n_labels: int, what: str) -> BoundPenalty:
 
 PenaltyLike: TypeAlias = float | Penalty | Callable[[int], float] | ArrayLike
 
-# All of them by name, so that no test forgets one.
+# The registry by which tests make sure that none is forgotten.
 PENALTIES: dict[str, type[Penalty]] = {
     "linear": Linear,
     "concave": Concave,
@@ -339,12 +389,12 @@ def as_penalty(penalty: PenaltyLike) -> Penalty:
 
 
 def _is_table(values: Any) -> bool:
-    """Whether something holds values in a row, as lists, arrays and series do."""
+    """Whether something is a sequence of values, as lists, arrays and series are."""
     return hasattr(values, "__len__") and hasattr(values, "__getitem__") and not isinstance(values, Mapping)
 
 
 def _shown(value: Any) -> str:
-    """What was passed, in one line; of what takes more than that, the type."""
+    """Return a value in one line, or its type if it takes more than that."""
     text = repr(value)
     return text if len(text) <= 60 and "\n" not in text else f"of type {type(value).__name__}"
 
@@ -356,13 +406,13 @@ def _as_float(number: Any) -> float:
         return np.inf if number > 0 else -np.inf
 
 
-def _times(cost: float, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Cost · counts, where infinitely often nothing is nothing."""
+def _times(cost: float, counts: Floats) -> Floats:
+    """Return cost · counts, where ∞ · 0 is 0."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(counts > 0, cost * counts, 0.0)
 
 
-def _require_concave(counts: NDArray[np.float64], name: str) -> None:
+def _require_concave(counts: Floats, name: str) -> None:
     inner = counts[:-1]
     if not np.isfinite(inner).all():
         raise InvalidPenalty(f"{name}: is_concave is True, but some numbers of abstentions are forbidden")
@@ -374,7 +424,7 @@ def _require_concave(counts: NDArray[np.float64], name: str) -> None:
         )
 
 
-def _numbers(values: Any, name: str, length: int | None = None) -> NDArray[np.float64]:
+def _numbers(values: Any, name: str, length: int | None = None) -> Floats:
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as reason:
@@ -386,7 +436,7 @@ def _numbers(values: Any, name: str, length: int | None = None) -> NDArray[np.fl
     return array
 
 
-def _reject_bad(values: NDArray[np.float64], name: str, item: Callable[[int], str]) -> None:
+def _reject_bad(values: Floats, name: str, item: Callable[[int], str]) -> None:
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(bad):
         raise InvalidPenalty(f"{name}: {item(int(bad[0]))} is {values[bad[0]]}; expected finite numbers ≥ 0")

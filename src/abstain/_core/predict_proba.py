@@ -1,4 +1,4 @@
-"""What a fitted classifier says of its labels, in one shape.
+"""The probabilities of a fitted classifier, in one shape.
 
 scikit-learn's multi-label classifiers answer ``predict_proba`` in several ways: forests, nearest neighbours and
 `MultiOutputClassifier` with a list of (n, 2) arrays, chains, one-vs-rest and neural networks with one (n, m) array, and
@@ -16,7 +16,7 @@ from abstain._core.tables import Matrix, dense
 from abstain._utils.errors import InvalidProbabilities
 
 SUM_TOLERANCE = 1e-3  # probabilities of half precision add up to 1 as exactly as that
-SHORTEST_ODDS = 1e-4  # scores end where the probabilities p and 1 − p get there: ensembles of trees give exact zeros
+MIN_PROBABILITY = 1e-4  # scores are clipped where p or 1 − p is so small: ensembles of trees give exact zeros
 
 
 def label_probabilities(estimator: Any, X: Any) -> Matrix:
@@ -25,13 +25,13 @@ def label_probabilities(estimator: Any, X: Any) -> Matrix:
     Parameters
     ----------
     estimator : fitted classifier with ``predict_proba``
-        Any of scikit-learn's, or one that behaves alike. Of a single target the classes are the labels.
-    X : array-like of shape (n, n_features)
-        What the estimator accepts.
+        Any of scikit-learn's, or a compatible one. If the target was a single vector, the labels are its classes.
+    X : array-like of shape (n_instances, n_features)
+        Input of the estimator.
 
     Returns
     -------
-    NDArray or csr_array of shape (n, m)
+    array or CSR array of shape (n_instances, n_labels)
         From (n, m) arrays, lists with an (n, 2) array for each label, and (n, m, 2), (n, 2, m) or (m, n, 2) arrays with
         an axis of two classes. Where a shape such as (n, 2, 2) could mean two things, the axis that adds up to 1 tells
         them apart; (n, n, 2) cannot be told apart, and is refused.
@@ -69,7 +69,7 @@ def label_probabilities(estimator: Any, X: Any) -> Matrix:
 
 
 def _relevant_of_classes(table: NDArray[np.float64], X: Any, what: str) -> NDArray[np.float64]:
-    """P(class 1) from an array with an axis of two classes, which is told by its sums of one: (n, m) of any order."""
+    """Return P(class 1) as (n, m) from an array with an axis of two classes, along which it sums to one."""
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     found: list[NDArray[np.float64]] = []
     if table.shape[2] == 2 and np.allclose(table.sum(axis=2), 1.0, rtol=0.0, atol=SUM_TOLERANCE):
@@ -95,7 +95,7 @@ def _relevant_of_classes(table: NDArray[np.float64], X: Any, what: str) -> NDArr
 
 
 def is_vector_of_one_label(estimator: Any) -> bool:
-    """Whether a classifier has learnt one label as a single target of the classes 0 and 1: it answers two columns."""
+    """Whether a classifier was fitted on one label as a vector of 0 and 1, so that it predicts two columns."""
     classes = getattr(estimator, "classes_", None)
     if classes is None or isinstance(classes, list | tuple):
         return False
@@ -103,22 +103,22 @@ def is_vector_of_one_label(estimator: Any) -> bool:
 
 
 def label_scores(estimator: Any, X: Any) -> NDArray[np.float64]:
-    """Log-odds of the probabilities, or the decision function of a classifier without: (n, m), higher is more relevant.
+    """Return the log-odds of the probabilities, or the decision function of a classifier without `predict_proba`.
 
-    Calibration works on these: a sigmoid of the log-odds can leave good probabilities as they are.
+    Higher is more relevant. Calibration uses these: a sigmoid of the log-odds can leave good probabilities unchanged.
     """
     if hasattr(estimator, "predict_proba"):
         probabilities = dense(label_probabilities(estimator, X), "predict_proba")
         if np.isnan(probabilities).any():
             i, j = np.argwhere(np.isnan(probabilities))[0]
             raise InvalidProbabilities(f"predict_proba: row {i}, column {j} is nan")
-        return logit(np.clip(probabilities, SHORTEST_ODDS, 1.0 - SHORTEST_ODDS))
+        return logit(np.clip(probabilities, MIN_PROBABILITY, 1.0 - MIN_PROBABILITY))
     scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
     return scores if scores.ndim == 2 else np.column_stack([-scores, scores])
 
 
 def _relevant(probabilities: NDArray[Any], classes: Any, j: int) -> NDArray[np.float64]:
-    """P(class 1) of a label with the classes 0 and 1, or only one of them."""
+    """Return P(class 1) of a label with the classes 0 and 1, or only one of them."""
     if probabilities.ndim != 2 or (classes is None and probabilities.shape[1] != 2):
         raise InvalidProbabilities(f"predict_proba: label {j} has shape {probabilities.shape}, expected (n, 2)")
     known = np.arange(2) if classes is None else np.asarray(classes)

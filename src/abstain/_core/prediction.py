@@ -1,6 +1,6 @@
-"""Partial predictions and partial rankings: what is answered, what is left to a human.
+"""Partial predictions and partial rankings: which labels are answered, and which are left to a human.
 
-The only place that knows how an abstention is written: −1 in arrays, ``<NA>`` in frames, ``?`` on screen.
+An abstention is `ABSTAIN` (−1) in arrays, ``<NA>`` in data frames and ``?`` in printed predictions.
 """
 
 from abc import ABC, abstractmethod
@@ -12,30 +12,29 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain._core.kernels import packing
-from abstain._core.kernels.tally import count_open
+from abstain._core.kernels.codes import ABSTAIN as ABSTAIN
+from abstain._core.kernels.counting import count_abstained
 from abstain._core.review_answers import read_answers
-from abstain._core.tables import Axes, Matrix, Table, csr_in_order, dense, read_matrix, require_room
+from abstain._core.tables import Axes, Matrix, Table, csr_in_order, dense, read_matrix, require_memory
 from abstain._utils.errors import InvalidLabels, quoted
 from abstain._utils.extras import optional
 from abstain._utils.frames import make_frame
-from abstain._utils.html import Marked, table
-
-ABSTAIN = -1
-"""The code for "abstained" in arrays."""
+from abstain._utils.html import HighlightedCell, table
+from abstain._utils.types import Floats
 
 SHOWN_ROWS, SHOWN_LABELS, SHOWN_NAMES = 8, 12, 4
 CHECKED_ROWS = 10_000
 
 
 class _Partial(ABC):
-    """What partial predictions and partial rankings have in common: codes per instance and label, −1 = abstained."""
+    """The common base of partial predictions and rankings: a code for each instance and label, −1 = abstained."""
 
     noun: ClassVar[str]
     code_type: ClassVar[type[np.signedinteger[Any]]]
 
     def __init__(self, codes: Any, expected_loss: Any = None, label_names: Sequence[Hashable] | None = None) -> None:
         matrix, axes = read_matrix(codes, self.noun, InvalidLabels)
-        if axes.gaps and not sparse.issparse(matrix):  # what is missing in a frame is left open
+        if axes.nan_is_missing and not sparse.issparse(matrix):  # a missing cell of a frame is an abstention
             matrix = np.where(np.isnan(matrix), ABSTAIN, matrix)
         if label_names is not None:
             axes = Axes(tuple(axes.names(matrix.shape[1], label_names)), axes.index, axes.library)
@@ -46,21 +45,21 @@ class _Partial(ABC):
         self._set(matrix.astype(self.code_type), axes, expected)
 
     @classmethod
-    def trusted(cls, codes: Matrix, axes: Axes, expected_loss: NDArray[np.float64] | None = None) -> Self:
-        """Without a check or a copy, for codes that this package has made."""
+    def from_codes(cls, codes: Matrix, axes: Axes, expected_loss: Floats | None = None) -> Self:
+        """Make a prediction of codes that this package has computed: they are neither checked nor copied."""
         self = cls.__new__(cls)
         self._set(codes, axes, expected_loss)
         return self
 
-    def _set(self, codes: Matrix, axes: Axes, expected_loss: NDArray[np.float64] | None) -> None:
+    def _set(self, codes: Matrix, axes: Axes, expected_loss: Floats | None) -> None:
         self.codes = codes
         self.axes = axes
-        self.expected_loss = np.full(codes.shape[0], np.nan) if expected_loss is None else expected_loss
-        """The expected generalised loss of each instance, penalty included; NaN if the answers came from elsewhere."""
+        self.expected_loss: Floats = np.full(codes.shape[0], np.nan) if expected_loss is None else expected_loss
+        """The expected generalised loss of each instance, penalty included; NaN if it is not known."""
 
     @abstractmethod
     def _check(self, matrix: Matrix, axes: Axes) -> None:
-        """Raise `InvalidLabels` if there is anything but codes."""
+        """Raise `InvalidLabels` if a table holds anything but codes."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -73,35 +72,43 @@ class _Partial(ABC):
 
     @property
     def label_names(self) -> tuple[Hashable, ...] | None:
-        """What the labels are called, if that is known."""
+        """The names of the labels, if they are known."""
         return self.axes.label_names
 
     @property
-    def abstained(self) -> Any:
-        """Which labels are left open: a boolean n × m array, sparse if the probabilities were."""
+    def abstained(self) -> NDArray[np.bool_] | sparse.csr_array:
+        """Which labels are abstained: bool, (n_instances, n_labels); CSR if the probabilities were sparse."""
         if sparse.issparse(self.codes):
-            left_open = self.codes.data == ABSTAIN
-            indices, indptr = self.codes.indices[left_open], np.concatenate([[0], np.cumsum(self.n_abstained)])
+            is_abstained = self.codes.data == ABSTAIN
+            indices, indptr = self.codes.indices[is_abstained], np.concatenate([[0], np.cumsum(self.n_abstained)])
             return csr_in_order(np.ones(len(indices), np.bool_), indices, indptr, self.shape)
         return self.codes == ABSTAIN
 
     @property
     def n_abstained(self) -> NDArray[np.intp]:
-        """How many labels are left open, per instance."""
+        """How many labels of each instance are abstained, (n_instances,)."""
         counts = np.empty(len(self), np.intp)
         if sparse.issparse(self.codes):
-            packing.count_open(self.codes.indptr, self.codes.data, counts)
+            packing.count_abstained(self.codes.indptr, self.codes.data, counts)
         else:
-            count_open(self.codes, counts)
+            count_abstained(self.codes, counts)
         return counts
 
     def to_frame(self, label_names: Sequence[Hashable] | None = None) -> Any:
-        """A data frame with a column per label, ``<NA>`` (in other libraries than pandas: null) where abstained.
+        """Return a data frame with a column per label, ``<NA>`` (null in other libraries than pandas) where abstained.
 
-        It is of the library that the probabilities came in, pandas by default, and keeps their index and names.
+        Parameters
+        ----------
+        label_names : sequence of n_labels names, optional
+            The columns; by default the names of the labels, or their numbers.
+
+        Returns
+        -------
+        data frame
+            Of the library that the probabilities came in, pandas by default, with their index.
         """
         names = self.axes.names(self.shape[1], label_names)
-        codes = self._corner(*self.shape)
+        codes = self.to_dense()
         library = self.axes.library
         if library != "pandas":
             texts = [str(name) for name in names]
@@ -115,9 +122,13 @@ class _Partial(ABC):
         frame.columns = pd.Index(names)
         return frame
 
-    def _corner(self, n_rows: int, n_labels: int) -> NDArray[Any]:
-        """The codes of the first instances and labels, as a dense array."""
-        return dense(self.codes[:n_rows, :n_labels], f"the {self.noun}")
+    def to_dense(self) -> NDArray[Any]:
+        """Return the codes as an array of shape (n_instances, n_labels), whether or not they are sparse."""
+        return self._dense(self.codes)
+
+    def _dense(self, codes: Matrix) -> NDArray[Any]:
+        """Return the codes of some instances as a dense array."""
+        return dense(codes, f"the {self.noun}")
 
     def _summary(self) -> str:
         n, m = self.shape
@@ -128,7 +139,7 @@ class _Partial(ABC):
         return f"{type(self).__name__} of {size}: {rate:.1%} abstained{expected}"
 
     def _preview(self) -> tuple[list[str], list[list[str]], list[str]]:
-        """Row names, cells and column names of what is shown: the codes, or the names of labels if there are many."""
+        """Return the row names, cells and column names to print: codes, or names of labels if there are many labels."""
         n, m = self.shape
         if m > SHOWN_LABELS:
             names = list(self._lists(0)) if n else []
@@ -137,7 +148,9 @@ class _Partial(ABC):
             ]
         else:
             names = [str(name) for name in self.axes.names(m)]
-            cells = [["?" if code == ABSTAIN else str(code) for code in row] for row in self._corner(SHOWN_ROWS, m)]
+            cells = [
+                ["?" if code == ABSTAIN else str(code) for code in row] for row in self._dense(self.codes[:SHOWN_ROWS])
+            ]
         rows = [str(i if self.axes.index is None else self.axes.index[i]) for i in range(len(cells))]
         if n > SHOWN_ROWS:
             rows.append("…")
@@ -146,7 +159,7 @@ class _Partial(ABC):
 
     @abstractmethod
     def _lists(self, i: int) -> dict[str, NDArray[np.intp]]:
-        """What is worth knowing of an instance with many labels: which of them are answered, and which abstained."""
+        """Return the lists of labels that are printed for an instance with many labels, by title."""
 
     def _some_names(self, labels: NDArray[np.intp]) -> str:
         names = self.axes.label_names
@@ -155,7 +168,7 @@ class _Partial(ABC):
         return f"{shown} + {more} more" if more > 0 else shown or "–"
 
     def _stored(self, i: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
-        """Labels and codes of one instance: all of them, or those that are stored."""
+        """Return the labels and codes of one instance: all of them, or those that are stored."""
         if not sparse.issparse(self.codes):
             return np.arange(self.shape[1]), self.codes[i]
         stored = slice(self.codes.indptr[i], self.codes.indptr[i + 1])
@@ -174,14 +187,34 @@ class _Partial(ABC):
 
     def _repr_html_(self) -> str:
         rows, cells, names = self._preview()
-        marked = [[Marked("?", "abstained") if text == "?" else text for text in line] for line in cells]
+        marked = [[HighlightedCell("?", "abstained") if text == "?" else text for text in line] for line in cells]
         return table(self._summary(), ["", *names], [[row, *line] for row, line in zip(rows, marked, strict=True)])
 
 
 class PartialPrediction(_Partial):
-    """Answers of 1 and 0 where the loss is best served, −1 elsewhere.
+    """Answers of 1 and 0, and −1 for abstained labels.
 
     `decide` returns one; it can also be made from any array of 1, 0 and −1, to be scored.
+
+    Parameters
+    ----------
+    codes : array-like, data frame or sparse matrix of shape (n_instances, n_labels)
+        1, 0 or −1; missing cells of a data frame are abstained.
+    expected_loss : array-like of shape (n_instances,), optional
+        The expected generalised loss of each instance.
+    label_names : sequence of n_labels names, optional
+        By default those of a data frame.
+
+    Attributes
+    ----------
+    labels : int8 array or CSR array of shape (n_instances, n_labels)
+        The answers.
+    abstained : bool array or CSR array of shape (n_instances, n_labels)
+        Which labels are abstained.
+    n_abstained : int array of shape (n_instances,)
+        How many labels of each instance are abstained.
+    expected_loss : float array of shape (n_instances,)
+        The expected generalised loss of each instance, penalty included; NaN if it is not known.
 
     Examples
     --------
@@ -195,7 +228,7 @@ class PartialPrediction(_Partial):
     >>> prediction.n_abstained
     array([1, 1])
     >>> answers = [{"id": 1, "label": 1, "answer": 0}, {"id": 0, "label": 1, "answer": 1}]
-    >>> prediction.fill(answers).labels  # a human has answered the two open labels
+    >>> prediction.fill(answers).labels  # a human has answered the two abstained labels
     array([[1, 1, 0],
            [0, 0, 1]], dtype=int8)
     """
@@ -204,16 +237,19 @@ class PartialPrediction(_Partial):
     code_type = np.int8
 
     @property
-    def labels(self) -> Any:
-        """int8, n × m: 1, 0 or −1 = abstained. CSR if the probabilities were sparse; what it does not store is 0."""
+    def labels(self) -> NDArray[np.int8] | sparse.csr_array:
+        """1, 0 or −1 (abstained): int8, (n_instances, n_labels).
+
+        CSR if the probabilities were sparse: what it does not store is 0. `to_dense` always gives an array.
+        """
         return self.codes
 
     def fill(self, answers: Any) -> "PartialPrediction":
-        """The prediction with the answers that humans have given to abstained labels.
+        """Return the prediction with the answers that humans have given to abstained labels.
 
         Parameters
         ----------
-        answers : n × m table, records, or ReviewQueue
+        answers : array-like of shape (n_instances, n_labels), records, or ReviewQueue
             A table of the shape (and with the names) of the prediction: 0 or 1 where a label is abstained; the other
             cells may hold anything. Or records with ``id`` (the name of the row, or its number), ``label`` and
             ``answer``, in any order: a data frame, a list of dicts or a dict of columns. Or a review queue with its
@@ -223,7 +259,7 @@ class PartialPrediction(_Partial):
         Returns
         -------
         PartialPrediction
-            With the same names, complete where everything is answered. It has no expected loss.
+            With the same names, complete where everything is answered. Its expected loss is NaN.
 
         Examples
         --------
@@ -246,7 +282,7 @@ class PartialPrediction(_Partial):
             codes.eliminate_zeros()
         else:
             codes[found.row, found.label] = found.answer
-        return PartialPrediction.trusted(codes, self.axes)
+        return PartialPrediction.from_codes(codes, self.axes)
 
     def _lists(self, i: int) -> dict[str, NDArray[np.intp]]:
         labels, codes = self._stored(i)
@@ -257,7 +293,18 @@ class PartialPrediction(_Partial):
 
 
 class PartialRanking(_Partial):
-    """The labels worth ranking, best first, and those left out.
+    """Positions of the ranked labels, best first, and −1 for those that are not ranked.
+
+    `decide` returns one for the rank loss; it can also be made from any array of positions, to be scored.
+
+    Parameters
+    ----------
+    codes : array-like or data frame of shape (n_instances, n_labels)
+        In each row 0, 1, 2 … once each, and −1 for labels that are not ranked.
+    expected_loss : array-like of shape (n_instances,), optional
+        The expected generalised loss of each instance.
+    label_names : sequence of n_labels names, optional
+        By default those of a data frame.
 
     Examples
     --------
@@ -273,16 +320,16 @@ class PartialRanking(_Partial):
     code_type = np.int32
 
     @property
-    def positions(self) -> Any:
-        """int32, n × m: 0 = first, −1 = not ranked.
+    def positions(self) -> NDArray[np.int32] | sparse.csr_array:
+        """0 = first, −1 = not ranked: int32, (n_instances, n_labels).
 
         CSR if the probabilities were sparse: it stores what they stored, and the labels that it does not store are
-        ranked behind, by label.
+        ranked after these, by label. `to_dense` always gives an array.
         """
         return self.codes
 
     def order(self, i: int) -> NDArray[np.intp]:
-        """The ranked labels of instance i, best first (of a sparse ranking, those stored)."""
+        """Return the ranked labels of instance i, best first (of a sparse ranking, those that are stored)."""
         i = range(len(self))[i]
         labels, positions = self._stored(i)
         ranked = positions != ABSTAIN
@@ -290,19 +337,19 @@ class PartialRanking(_Partial):
         return best_first
 
     def fill(self, answers: Any) -> "PartialRanking":
-        """The ranking once humans have said which of the abstained labels are relevant.
+        """Return the ranking with the abstained labels for which humans have said whether they are relevant.
 
-        Those that are come first, those that are not come last, by label; what is not answered stays unranked.
+        Relevant ones come first, irrelevant ones last, by label; labels without an answer stay unranked.
 
         Parameters
         ----------
-        answers : n × m table, records, or ReviewQueue
+        answers : array-like of shape (n_instances, n_labels), records, or ReviewQueue
             As for `PartialPrediction.fill`: 1 for a relevant label, 0 for one that is not.
 
         Returns
         -------
         PartialRanking
-            With the same names, complete where everything is answered. It has no expected loss.
+            With the same names, complete where everything is answered. Its expected loss is NaN.
 
         Examples
         --------
@@ -313,12 +360,12 @@ class PartialRanking(_Partial):
         """
         found = read_answers(answers, self.axes, self.abstained)
         m = self.shape[1]
-        key = self._corner(*self.shape).astype(np.int64)
+        key = self.to_dense().astype(np.int64)
         key[key == ABSTAIN] = m + 1
-        key[found.row, found.label] = np.where(found.answer == 1, ABSTAIN, m)
+        key[found.row, found.label] = np.where(found.answer == 1, -1, m)  # before all others, or after them
         positions = np.argsort(np.argsort(key, axis=1, kind="stable"), axis=1).astype(np.int32)
         positions[key == m + 1] = ABSTAIN
-        return PartialRanking.trusted(positions, self.axes)
+        return PartialRanking.from_codes(positions, self.axes)
 
     def _lists(self, i: int) -> dict[str, NDArray[np.intp]]:
         labels, codes = self._stored(i)
@@ -338,30 +385,30 @@ class PartialRanking(_Partial):
                 f"positions: {axes.row(i)} is {found}; expected 0, 1, 2 … once each, and −1 for the others"
             )
 
-    def _corner(self, n_rows: int, n_labels: int) -> NDArray[Any]:
-        if not sparse.issparse(self.codes):
-            return super()._corner(n_rows, n_labels)
-        some = self.codes[:n_rows]
-        n, m = some.shape[0], min(n_labels, some.shape[1])
-        require_room((n, m), np.dtype(self.code_type), f"the {self.noun}")
-        corner = np.empty((n, m), self.code_type)
-        everywhere = np.arange(n + 1) * m, np.tile(np.arange(m), n)
-        packing.lift_positions(*everywhere, some.indptr, some.indices, some.data, corner.reshape(-1))
-        return corner
+    def _dense(self, codes: Matrix) -> NDArray[Any]:
+        if not sparse.issparse(codes):
+            return super()._dense(codes)
+        n, m = codes.shape
+        require_memory((n, m), np.dtype(self.code_type), f"the {self.noun}")
+        positions = np.empty((n, m), self.code_type)
+        indptr, labels = np.arange(n + 1) * m, np.tile(np.arange(m), n)
+        packing.lift_positions(indptr, labels, codes.indptr, codes.indices, codes.data, positions.reshape(-1))
+        return positions
 
 
 Prediction: TypeAlias = PartialPrediction | PartialRanking
-"""What a decision gives: labels, or a ranking for losses that score rankings."""
-PredictionT = TypeVar("PredictionT", PartialPrediction, PartialRanking)
-"""The kind of prediction that follows from the loss."""
+"""The result of a decision: labels, or a ranking for losses that score rankings."""
+
+PredictionT = TypeVar("PredictionT", bound=PartialPrediction | PartialRanking, covariant=True)
+"""The kind of prediction, where it follows from the loss."""
 
 
-def _short(name: str, most: int = 24) -> str:
-    return name if len(name) <= most else f"{name[: most - 1]}…"
+def _short(name: str, max_length: int = 24) -> str:
+    return name if len(name) <= max_length else f"{name[: max_length - 1]}…"
 
 
 def require_codes(matrix: Matrix, axes: Axes, codes: tuple[int, ...], what: str, accepted: str) -> None:
-    """Raise `InvalidLabels`, naming the first entry, if a table holds anything else."""
+    """Raise `InvalidLabels`, naming the first wrong entry, if a table holds anything but some codes."""
     values = matrix.data if sparse.issparse(matrix) else matrix
     for first in range(0, len(values), CHECKED_ROWS):
         bad = ~np.isin(values[first : first + CHECKED_ROWS], codes)

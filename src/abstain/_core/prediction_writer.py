@@ -1,4 +1,4 @@
-"""Where blocks write their answers, and how these become one prediction."""
+"""Collects the answers of blocks and makes one prediction of them."""
 
 from typing import Any
 
@@ -9,76 +9,79 @@ from scipy import sparse
 from abstain._core.blocks import Block, StoredEntries
 from abstain._core.kernels import packing
 from abstain._core.losses import Loss
-from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking, Prediction
+from abstain._core.losses.base import BlockAnswers
+from abstain._core.prediction import ABSTAIN, Prediction
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Matrix, csr_in_order
 from abstain._utils.threads import for_each
 
 
 class PredictionWriter:
-    """Answers for all rows: dense ones are written in place, packed ones are put back where they were stored."""
+    """The answers for all rows: dense blocks write them in place, packed ones are copied to where they are stored."""
 
     def __init__(self, probabilities: Probabilities, loss: Loss) -> None:
         self.probabilities = probabilities
-        self.kind: type[Prediction] = PartialRanking if loss.gives_rankings else PartialPrediction
+        self.loss = loss
         n, m = probabilities.n_rows, probabilities.n_labels
         size = len(probabilities.matrix.data) if probabilities.is_sparse else (n, m)
-        self.codes: NDArray[Any] = np.empty(size, self.kind.code_type)
+        self.codes: NDArray[Any] = np.empty(size, loss.prediction_type.code_type)
         self.expected = np.empty(n)
-        self.everything = np.zeros(n, np.bool_)
+        self._is_all_abstained = np.zeros(n, np.bool_)
 
-    def buffers(self, block: Block | StoredEntries) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Arrays for the codes and the expected losses of a block, or of the entries of a stretch."""
+    def buffers(self, block: Block | StoredEntries) -> BlockAnswers:
+        """Return the arrays into which the answers of a block are to be written."""
         if isinstance(block, StoredEntries):
-            return self.codes[block.entries], self.expected[block.rows]
+            return BlockAnswers(self.codes[block.entries], self.expected[block.rows])
         if block.packed:
-            return np.empty(block.shape, self.codes.dtype), np.empty(block.shape[0])
-        return self.codes[block.rows], self.expected[block.rows]
+            return BlockAnswers(np.empty(block.shape, self.codes.dtype), np.empty(block.shape[0]))
+        return BlockAnswers(self.codes[block.rows], self.expected[block.rows])
 
-    def write(self, block: Block, codes: NDArray[Any], expected: NDArray[np.float64]) -> None:
-        """Take over what a block has written into its room."""
+    def write(self, block: Block, answers: BlockAnswers) -> None:
+        """Copy the answers of a packed block to where they are stored; a dense block has written them in place."""
         if not block.packed:
             return
-        packing.unpack(self.probabilities.matrix.indptr, codes, block.rows, self.codes)
-        self.expected[block.rows] = expected
-        # Padding stands for all labels that are not stored: a row left open throughout is left open on all of them.
-        self.everything[block.rows] = (codes == ABSTAIN).all(axis=1)
+        packing.unpack(self.probabilities.matrix.indptr, answers.codes, block.rows, self.codes)
+        self.expected[block.rows] = answers.expected
+        # Padding stands for all labels that are not stored: a packed row that is all abstained is so on these, too.
+        self._is_all_abstained[block.rows] = (answers.codes == ABSTAIN).all(axis=1)
 
     def finish(self) -> Prediction:
-        codes: Any = self._sparse() if self.probabilities.is_sparse else self.codes
-        return self.kind.trusted(codes, self.probabilities.axes, self.expected)
+        """Return the prediction, once all blocks have been written."""
+        codes: Any = self._sparse_codes() if self.probabilities.is_sparse else self.codes
+        return self.loss.prediction_type.from_codes(codes, self.probabilities.axes, self.expected)
 
-    def _sparse(self) -> sparse.csr_array:
-        source, stretches = self.probabilities.matrix, list(self.probabilities.stored_entries())
-        # Labels that cannot be relevant follow the ranked ones whether they are stored or not, so they need not be.
-        mark, everything = (
-            (source.data, np.zeros_like(self.everything))
-            if self.kind is PartialRanking
-            else (self.codes, self.everything)
+    def _sparse_codes(self) -> sparse.csr_array:
+        """Return the codes as CSR, without answers of 0."""
+        source, parts = self.probabilities.matrix, list(self.probabilities.stored_entries())
+        # Labels of probability 0 follow the ranked ones whether they are stored or not, so they need not be.
+        mark, is_all_abstained = (
+            (source.data, np.zeros_like(self._is_all_abstained))
+            if self.loss.gives_rankings
+            else (self.codes, self._is_all_abstained)
         )
         indptr = np.zeros(len(source.indptr), np.int64)
 
         def count(part: StoredEntries) -> None:
-            rows = part.rows.start, part.rows.stop
-            packing.count_kept(source.indptr, mark, everything, source.shape[1], *rows, indptr)
+            first, last = part.rows.start, part.rows.stop
+            packing.count_kept(source.indptr, mark, is_all_abstained, source.shape[1], first, last, indptr)
 
-        for_each(count, stretches)
+        for_each(count, parts)
         np.cumsum(indptr, out=indptr)
         indices = np.empty(indptr[-1], source.indices.dtype)
         data = np.empty(indptr[-1], self.codes.dtype)
 
         def keep(part: StoredEntries) -> None:
-            rows = part.rows.start, part.rows.stop
+            first, last = part.rows.start, part.rows.stop
             packing.keep_marked(
-                source.indptr, source.indices, self.codes, mark, everything, *rows, indptr, indices, data
+                source.indptr, source.indices, self.codes, mark, is_all_abstained, first, last, indptr, indices, data
             )
 
-        for_each(keep, stretches)
+        for_each(keep, parts)
         return csr_in_order(data, indices, indptr, source.shape)
 
 
 def with_rows(codes: Matrix, rows: NDArray[np.intp], other: Matrix) -> Matrix:
-    """The same answers, with some rows (increasing) taken from another table; a dense one is changed itself."""
+    """Return answers with some rows (increasing) replaced by another table; dense answers are changed in place."""
     if not sparse.issparse(codes):
         codes[rows] = other
         return codes
@@ -93,7 +96,7 @@ def with_rows(codes: Matrix, rows: NDArray[np.intp], other: Matrix) -> Matrix:
 
 
 def overlaid(codes: sparse.csr_array, other: sparse.csr_array) -> sparse.csr_array:
-    """The same answers, with others instead where these are stored."""
+    """Return answers in which the entries that another table stores are replaced by these."""
     counts = np.zeros(len(codes.indptr), np.int64)
     packing.count_together(codes.indptr, codes.indices, other.indptr, other.indices, counts[1:])
     indptr = np.cumsum(counts)

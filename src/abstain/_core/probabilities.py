@@ -1,4 +1,4 @@
-"""Validated probabilities: whoever gets them by `load` or `values` may trust that they are in [0, 1]."""
+"""Probabilities, validated when they are read: what `load`, `load_entries` and `values` return is in [0, 1]."""
 
 from collections.abc import Iterable, Iterator
 from copy import copy
@@ -15,13 +15,13 @@ from abstain._utils.errors import InvalidProbabilities, NoProbabilities
 
 
 class Probabilities:
-    """Validated probabilities of n instances × m labels, dense or sparse, handed out in blocks."""
+    """Probabilities of n instances × m labels, dense or sparse, validated and read block by block."""
 
     def __init__(self, table: Any) -> None:
         self.matrix, self.axes = read_matrix(table, "probabilities", InvalidProbabilities)
         self.n_rows, self.n_labels = self.matrix.shape
         self.is_sparse = sparse.issparse(self.matrix)
-        self._numbers: NDArray[np.intp] | None = None
+        self._row_numbers: NDArray[np.intp] | None = None
 
     @property
     def n_entries(self) -> int:
@@ -30,21 +30,21 @@ class Probabilities:
 
     @property
     def widest(self) -> int:
-        """How many probabilities a row stores at most."""
+        """The greatest number of probabilities that a row stores."""
         return int(np.diff(self.matrix.indptr).max(initial=0)) if self.is_sparse else self.n_labels
 
     def take(self, rows: NDArray[np.intp]) -> "Probabilities":
-        """Some of the rows; errors name them as in the whole table."""
+        """Return some of the rows; errors name them as in the whole table."""
         part = copy(self)
-        part.matrix, part.n_rows, part._numbers = self.matrix[rows], len(rows), rows
+        part.matrix, part.n_rows, part._row_numbers = self.matrix[rows], len(rows), rows
         return part
 
     def make_dense(self) -> None:
-        """Store every probability, for those who need something of every label."""
+        """Turn a sparse table into a dense one, in place, for computations that need every label."""
         self.matrix, self.is_sparse = dense(self.matrix, "the probabilities"), False
 
     def blocks(self, entries: int) -> Iterator[Block]:
-        """The rows, each in one block; blocks of about so many entries."""
+        """Yield all rows in blocks of about so many entries."""
         if self.is_sparse:
             yield from packed_blocks(self.matrix, entries)
         else:
@@ -54,11 +54,11 @@ class Probabilities:
                 yield Block(rows, (rows.stop - first, self.n_labels), self.matrix)
 
     def stored_entries(self, entries: int = 1 << 18) -> Iterator[StoredEntries]:
-        """The rows of a sparse table, each in one stretch; stretches of about so many entries."""
+        """Yield the stored entries of a sparse table, about so many at a time, in whole rows."""
         indptr = self.matrix.indptr
         first = 0
         while first < self.n_rows:
-            # Of the type of indptr, or all of that would be converted.
+            # Of the dtype of indptr, or searchsorted would convert all of it.
             end = indptr.dtype.type(min(int(indptr[first]) + entries, int(indptr[-1])))
             last = max(first + 1, int(np.searchsorted(indptr, end, side="right")) - 1)
             yield StoredEntries(slice(first, last), slice(int(indptr[first]), int(indptr[last])), self.matrix)
@@ -80,26 +80,27 @@ class Probabilities:
         return self._checked(values) is not values
 
     def load(self, block: Block) -> NDArray[np.float64]:
-        """The probabilities of a block: C-contiguous float64 in [0, 1], a view where the data already is that."""
+        """Return the probabilities of a block: C-contiguous float64 in [0, 1], a view where the data is that."""
         if block.packed:
             return self._checked(block.pack(self.matrix.data, 0.0, np.float64))
         return self._checked(np.ascontiguousarray(self.matrix[block.rows], dtype=np.float64))
 
-    def load_entries(self, stretch: StoredEntries) -> NDArray[np.floating[Any]]:
-        """The probabilities that a stretch stores: a vector in [0, 1], of float32 if they are that, else of float64."""
-        values = self.matrix.data[stretch.entries]
+    def load_entries(self, stored: StoredEntries) -> NDArray[np.floating[Any]]:
+        """Return stored probabilities as a vector in [0, 1], of float32 if they are stored so, else of float64."""
+        values = self.matrix.data[stored.entries]
         return self._checked(values if values.dtype == np.float32 else values.astype(np.float64, copy=False))
 
     def _checked(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values, clipped if rounding has put some outside [0, 1]; raise `InvalidProbabilities` for others."""
         if checking.all_inside(values.ravel(), 0.0, 1.0):
             return values
         slack = rounding_slack(self.matrix.dtype)
         if checking.all_inside(values.ravel(), -slack, 1.0 + slack):
             return np.clip(values, 0.0, 1.0)
-        raise self._complaint(slack)
+        raise self._first_error(slack)
 
-    def _complaint(self, slack: float) -> InvalidProbabilities:
-        """What is wrong with the first value that is, row by row: blocks are not always in this order."""
+    def _first_error(self, slack: float) -> InvalidProbabilities:
+        """Return the error for the first invalid value, row by row: blocks are not always in this order."""
         pieces: Iterable[StoredEntries | Block] = self.stored_entries() if self.is_sparse else self.blocks(1 << 18)
         for piece in pieces:
             part = self.matrix.data[piece.entries] if isinstance(piece, StoredEntries) else self.matrix[piece.rows]
@@ -112,21 +113,21 @@ class Probabilities:
             rows, columns = piece.places(bad)
         else:
             rows, columns = piece.rows.start + bad // self.n_labels, bad % self.n_labels
-        i, j = int(rows[0] if self._numbers is None else self._numbers[rows[0]]), int(columns[0])
-        return no_probability(
+        i, j = int(rows[0] if self._row_numbers is None else self._row_numbers[rows[0]]), int(columns[0])
+        return invalid_probability(
             f"probabilities: {self.axes.row(i)}, {self.axes.label(j)} is {values[at]}",
             hint_at_scale(values[bad], rows, piece.rows.stop - piece.rows.start),
         )
 
 
-def no_probability(what: str, hint: str) -> InvalidProbabilities:
-    """The error that says that something is no probability; with a hint, that it is not just this one."""
-    said = f"{what}; a probability is a number from 0 to 1"
-    return NoProbabilities(f"{said}; {hint}") if hint else InvalidProbabilities(said)
+def invalid_probability(what: str, hint: str) -> InvalidProbabilities:
+    """Return the error for a value that is not a probability; `NoProbabilities` if a hint explains all values."""
+    message = f"{what}; a probability is a number from 0 to 1"
+    return NoProbabilities(f"{message}; {hint}") if hint else InvalidProbabilities(message)
 
 
 def hint_at_scale(values: NDArray[Any], rows: NDArray[Any], n_rows: int) -> str:
-    """What the numbers outside [0, 1] and the rows they are in look like; nothing if just some of the rows are wrong.
+    """Return a guess what numbers outside [0, 1] are, given the rows they are in; "" if few of the rows are wrong.
 
     Examples
     --------
@@ -147,5 +148,5 @@ def hint_at_scale(values: NDArray[Any], rows: NDArray[Any], n_rows: int) -> str:
 
 
 def rounding_slack(dtype: np.dtype[Any]) -> float:
-    """How far outside [0, 1] a value may lie and still be a probability that was rounded."""
+    """Return how far outside [0, 1] a probability may lie because of rounding."""
     return {2: 1e-3, 4: 1e-6}.get(dtype.itemsize, 1e-9) if dtype.kind == "f" else 0.0

@@ -1,6 +1,7 @@
-"""The risk profile: least expected loss for every number of abstentions. One profile answers every counting penalty."""
+"""The risk profile, the least expected loss for every number of abstentions, and the cost path that follows from it."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,21 +12,43 @@ from abstain._core.kernels import packing
 from abstain._core.kernels.choice import tipped
 from abstain._core.kernels.hull import lower_hull
 from abstain._core.losses import Loss
-from abstain._core.losses.base import BlockProfile
+from abstain._core.losses.base import BlockAnswers, BlockProfile
 from abstain._core.penalties import Linear, PenaltyLike, as_penalty
-from abstain._core.prediction import Prediction
+from abstain._core.prediction import Prediction, PredictionT
 from abstain._core.prediction_writer import PredictionWriter
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Axes
 from abstain._utils.errors import InvalidLoss
 from abstain._utils.threads import for_each
+from abstain._utils.types import Floats
 from abstain._utils.wording import plural
+
+
+class CostSteps(NamedTuple):
+    """The break points of a `CostPath`, instance by instance, with increasing cost within each.
+
+    Attributes
+    ----------
+    corner : int array of shape (n_steps,)
+        The place in the path's flat arrays.
+    row : int array of shape (n_steps,)
+        The instance.
+    cost : float array of shape (n_steps,)
+        The break cost.
+    size : int array of shape (n_steps,)
+        How many labels more are answered from this cost on.
+    """
+
+    corner: NDArray[np.int64]
+    row: NDArray[np.int64]
+    cost: Floats
+    size: NDArray[np.int64]
 
 
 class CostPath:
     """The best number of abstentions for every linear cost, exactly: corners of the lower convex hull of the profile.
 
-    Instance i leaves ``n_abstained(i)[j]`` labels open for costs from ``costs(i)[j]`` up to, not including,
+    Instance i abstains on ``n_abstained(i)[j]`` labels for costs from ``costs(i)[j]`` up to, not including,
     ``costs(i)[j + 1]``; the first of its costs is 0, and beyond the last one every label is answered.
 
     Examples
@@ -38,17 +61,15 @@ class CostPath:
     array([1])
     """
 
-    def __init__(
-        self, indptr: NDArray[np.int64], costs: NDArray[np.float64], counts: NDArray[np.int64], tie_scale: float
-    ) -> None:
+    def __init__(self, indptr: NDArray[np.int64], costs: Floats, counts: NDArray[np.int64], tie_scale: float) -> None:
         self.indptr = indptr
         """Where the corners of each instance begin in the flat arrays; as in CSR, one number more than instances."""
         self.flat_costs = costs
         """The costs of all instances, one after the other."""
         self.flat_counts = counts
-        """How many labels are left open from each of these costs on."""
+        """How many labels are abstained from each of these costs on."""
         self.tie_scale = tie_scale
-        """The `Loss.tie_scale` of the loss: which costs are equal depends on it."""
+        """The `Loss.tie_scale` of the loss, which determines which costs are equal."""
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -56,42 +77,51 @@ class CostPath:
     def __repr__(self) -> str:
         return f"CostPath of {plural(len(self), 'instance')}: {plural(len(self.flat_costs) - len(self), 'break point')}"
 
-    def costs(self, i: int) -> NDArray[np.float64]:
-        """0, then the costs at which instance i abstains on fewer labels."""
-        return self.flat_costs[self._of(i)]
+    def costs(self, i: int) -> Floats:
+        """Return 0, then the costs at which instance i abstains on fewer labels."""
+        return self.flat_costs[self._corners(i)]
 
     def n_abstained(self, i: int) -> NDArray[np.int64]:
-        """How many labels instance i leaves open from each of its costs on."""
-        return self.flat_counts[self._of(i)]
+        """Return how many labels instance i abstains on from each of its costs on."""
+        return self.flat_counts[self._corners(i)]
 
-    def _of(self, i: int) -> slice:
+    def steps(self) -> CostSteps:
+        """Return the break points of all instances in flat arrays."""
+        is_step = np.ones(len(self.flat_costs), np.bool_)
+        is_step[self.indptr[:-1]] = False  # the first corner of an instance has cost 0
+        corner = np.flatnonzero(is_step)
+        row = np.repeat(np.arange(len(self)), np.diff(self.indptr))[corner]
+        size = self.flat_counts[corner - 1] - self.flat_counts[corner]
+        return CostSteps(corner, row, self.flat_costs[corner], size)
+
+    def _corners(self, i: int) -> slice:
         i = range(len(self))[i]
         return slice(self.indptr[i], self.indptr[i + 1])
 
     @property
-    def break_points(self) -> NDArray[np.float64]:
-        """All costs > 0 at which anything changes, increasing; of costs that differ by rounding only, the highest."""
+    def break_points(self) -> Floats:
+        """All costs > 0 at which a decision changes, increasing; of costs that differ by rounding only, the highest."""
         costs = np.sort(self.flat_costs[self.flat_costs > 0])
         return costs[last_of_equals(costs, self.tie_scale)]
 
     def at(self, cost: float) -> NDArray[np.int64]:
-        """How many labels each instance leaves open at this cost."""
+        """Return how many labels each instance abstains on at this cost."""
         return self.flat_counts[self.corner_at(cost)]
 
     def corner_at(self, cost: float) -> NDArray[np.int64]:
-        """Where in the flat arrays each instance is at this cost."""
+        """Return the place of each instance in the flat arrays at this cost."""
         passed = np.concatenate([[0], np.cumsum(self.flat_costs <= tipped(Linear(cost).cost, self.tie_scale))])
         corner: NDArray[np.int64] = self.indptr[:-1] + passed[self.indptr[1:]] - passed[self.indptr[:-1]] - 1
         return corner
 
 
-def last_of_equals(costs: NDArray[np.float64], tie_scale: float) -> NDArray[np.intp]:
-    """Where in increasing costs each run of equal ones ends: at all of these, decisions are the same."""
+def last_of_equals(costs: Floats, tie_scale: float) -> NDArray[np.intp]:
+    """Return the index of the last of each run of equal costs; costs are equal if decisions at them are the same."""
     return np.flatnonzero(np.append(costs[1:], np.inf) > tipped(costs, tie_scale))
 
 
 def require_profile(loss: Loss, n_labels: int, axes: Axes, is_sparse: bool) -> None:
-    """Raise `InvalidLoss` or `InvalidLabels` if there is no profile of a loss for such a table."""
+    """Raise `InvalidLoss` or `InvalidLabels` if a loss has no risk profile for such a table."""
     loss.check(n_labels)
     axes.require_labels(loss.label_names, repr(loss))
     if is_sparse and not loss.zeros_cost_nothing:
@@ -101,111 +131,147 @@ def require_profile(loss: Loss, n_labels: int, axes: Axes, is_sparse: bool) -> N
         )
 
 
-class RiskProfile:
-    """What any number of abstentions would buy, for each instance. Made by `abstain.risk_profile`.
+class RiskProfile(Generic[PredictionT]):
+    """The least expected loss of each instance for every number of abstentions. Made by `abstain.risk_profile`.
 
     It reads the probabilities again when it decides, so they must not be changed meanwhile.
+
+    Attributes
+    ----------
+    loss : Loss
+        The loss.
+    probabilities : Probabilities
+        The validated probabilities.
     """
 
-    def __init__(self, probabilities: Probabilities, loss: Loss) -> None:
+    def __init__(self: "RiskProfile[Prediction]", probabilities: Probabilities, loss: Loss) -> None:
         require_profile(loss, probabilities.n_labels, probabilities.axes, probabilities.is_sparse)
         self.loss = loss
-        self._probabilities = probabilities
+        self.probabilities = probabilities
         self._packed: list[tuple[Block, BlockProfile]] = []
         if probabilities.is_sparse:
             blocks = probabilities.blocks(loss.entries_per_block)
             self._packed = [(block, loss.empty_profile(block.shape)) for block in blocks]
         else:
-            self._whole = loss.empty_profile((probabilities.n_rows, probabilities.n_labels))
+            self._dense = loss.empty_profile((probabilities.n_rows, probabilities.n_labels))
 
-        def work(piece: tuple[Block, BlockProfile]) -> None:
+        def profile_block(piece: tuple[Block, BlockProfile]) -> None:
             loss.profile(piece[0], probabilities.load(piece[0]), piece[1])
 
-        for_each(work, self.pieces(loss.entries_per_block))
+        for_each(profile_block, self.pieces(loss.entries_per_block))
 
     def pieces(self, entries: int = Loss.entries_per_block) -> list[tuple[Block, BlockProfile]]:
-        """Blocks with their part of the profile; looking up is quick, so large ones pay once it is computed."""
-        if self._probabilities.is_sparse:
+        """Return blocks of about so many entries, each with its part of the profile.
+
+        A sparse table keeps the blocks for which the profile was computed.
+        """
+        if self.probabilities.is_sparse:
             return self._packed
-        return [(block, self._whole.of(block.rows)) for block in self._probabilities.blocks(entries)]
+        return [(block, self._dense.rows(block.rows)) for block in self.probabilities.blocks(entries)]
 
     @property
-    def probabilities(self) -> Probabilities:
-        """What the profile is made of."""
-        return self._probabilities
-
-    def load(self, block: Block) -> NDArray[np.float64]:
-        """The probabilities of a block."""
-        return self._probabilities.load(block)
+    def dense_profile(self) -> BlockProfile:
+        """The profile of a dense table as one block of all rows."""
+        return self._dense
 
     def __repr__(self) -> str:
-        n, m = self._probabilities.n_rows, self._probabilities.n_labels
+        n, m = self.probabilities.n_rows, self.probabilities.n_labels
         return f"RiskProfile of {plural(n, 'instance')} × {plural(m, 'label')} for {self.loss!r}"
 
     @property
     def values(self) -> Any:
-        """(n, m + 1): the least expected loss of instance i with a abstentions; inf where a is not allowed (`Rank`).
+        """The least expected loss of instance i with a abstentions, (n_instances, n_labels + 1).
 
-        Of sparse probabilities a CSR array: from as many abstentions as an instance has stored entries on, it is 0 (for
-        `Rank` also where one label would be left).
+        It is infinite where a is not allowed (`Rank`). For sparse probabilities it is a CSR array: from as many
+        abstentions as an instance has stored entries on, it is 0 (for `Rank` also where one label would be left).
         """
-        if not self._probabilities.is_sparse:
-            values = self._whole.values.view()
+        if not self.probabilities.is_sparse:
+            values = self._dense.values.view()
             values.flags.writeable = False
             return values
-        source = self._probabilities.matrix
+        source = self.probabilities.matrix
         data = np.empty(len(source.data))
         for block, profile in self.pieces():
-            hidden = source.shape[1] - block.shape[1]
-            packing.unpack(source.indptr, _with_hidden(profile.values, hidden), block.rows, data)
+            n_hidden = source.shape[1] - block.shape[1]
+            packing.unpack(source.indptr, _with_hidden(profile.values, n_hidden), block.rows, data)
         indices = np.arange(len(data), dtype=source.indptr.dtype)
         indices -= np.repeat(source.indptr[:-1], np.diff(source.indptr))
-        shape = (self._probabilities.n_rows, self._probabilities.n_labels + 1)
+        shape = (self.probabilities.n_rows, self.probabilities.n_labels + 1)
         return sparse.csr_array((data, indices, source.indptr.copy()), shape)
 
-    def decide(self, penalty: PenaltyLike = 0.1) -> Prediction:
-        """The optimal partial prediction for a further counting penalty; as `abstain.decide`, from what is known."""
-        bound = as_penalty(penalty).bind(self._probabilities.n_labels)
+    def decide(self, penalty: PenaltyLike = 0.1) -> PredictionT:
+        """Return the optimal partial prediction for a counting penalty, as `abstain.decide`, from the known profile.
+
+        Parameters
+        ----------
+        penalty : float, counting Penalty, callable f(a), array-like of shape (n_labels + 1,), or "none", default=0.1
+            The cost of abstaining on a labels.
+
+        Returns
+        -------
+        PartialPrediction, or PartialRanking for losses that score rankings
+        """
+        bound = as_penalty(penalty).bind(self.probabilities.n_labels)
         bound.require_counting()
-        if self._probabilities.is_sparse:
+        if self.probabilities.is_sparse:
             bound.require_nondecreasing()
-        writer = PredictionWriter(self._probabilities, self.loss)
 
-        def work(piece: tuple[Block, BlockProfile]) -> None:
-            block, profile = piece
-            codes, expected = writer.buffers(block)
-            p = self._probabilities.load(block)
-            self.loss.decide_from_profile(block, p, profile, bound.narrowed(block.shape[1]), codes, expected)
-            writer.write(block, codes, expected)
+        def decide_block(block: Block, profile: BlockProfile, answers: BlockAnswers) -> None:
+            p, costs = self.probabilities.load(block), bound.narrowed(block.shape[1])
+            self.loss.decide_from_profile(block, p, profile, costs, answers)
 
-        for_each(work, self.pieces())
-        return writer.finish()
+        return self._predict(decide_block)
 
-    def with_counts(self, n_abstained: NDArray[Any]) -> Prediction:
-        """The best partial prediction that leaves just so many labels of each instance open; no penalty is charged."""
-        writer = PredictionWriter(self._probabilities, self.loss)
+    def with_n_abstained(self, n_abstained: NDArray[Any]) -> PredictionT:
+        """Return the best partial prediction with given numbers of abstentions; no penalty is charged.
 
-        def work(piece: tuple[Block, BlockProfile]) -> None:
-            block, profile = piece
-            codes, expected = writer.buffers(block)
+        Parameters
+        ----------
+        n_abstained : int array of shape (n_instances,)
+            How many labels of each instance are abstained.
+
+        Returns
+        -------
+        PartialPrediction, or PartialRanking for losses that score rankings
+        """
+
+        def attain_block(block: Block, profile: BlockProfile, answers: BlockAnswers) -> None:
             count = n_abstained[block.rows].astype(np.intp)
-            self.loss.attain(block, self._probabilities.load(block), profile, count, codes)
-            expected[:] = profile.values[np.arange(len(count)), count]
-            writer.write(block, codes, expected)
+            self.loss.attain(block, self.probabilities.load(block), profile, count, answers.codes)
+            answers.expected[:] = profile.values[np.arange(len(count)), count]
+
+        return self._predict(attain_block)
+
+    def _predict(self, answer_block: Callable[[Block, BlockProfile, BlockAnswers], None]) -> PredictionT:
+        """Answer all blocks, each with its part of the profile."""
+        writer = PredictionWriter(self.probabilities, self.loss)
+
+        def work(piece: tuple[Block, BlockProfile]) -> None:
+            block, profile = piece
+            answers = writer.buffers(block)
+            answer_block(block, profile, answers)
+            writer.write(block, answers)
 
         for_each(work, self.pieces())
-        return writer.finish()
+        return cast(PredictionT, writer.finish())
 
-    def path(self, most: int | None = None) -> CostPath:
-        """All break points of the linear cost, with the number of abstentions between them; of at most so many."""
-        n = self._probabilities.n_rows
+    def path(self, *, max_abstained: int | None = None) -> CostPath:
+        """Return the best numbers of abstentions for all linear costs.
+
+        Parameters
+        ----------
+        max_abstained : int, optional
+            How many labels of an instance may be abstained; all by default.
+        """
+        n = self.probabilities.n_rows
         sizes = np.empty(n, np.int64)
         pieces = self.pieces()
-        found: dict[int, tuple[NDArray[np.float64], NDArray[np.int64]]] = {}
+        found: dict[int, tuple[Floats, NDArray[np.int64]]] = {}
 
         def work(k: int) -> None:
-            block, (whole, _, _) = pieces[k]
-            values = whole if most is None else np.ascontiguousarray(whole[:, : most + 1])
+            block, (values, _, _) = pieces[k]
+            if max_abstained is not None:
+                values = np.ascontiguousarray(values[:, : max_abstained + 1])
             breaks, counts = np.empty(values.shape), np.empty(values.shape, np.int64)
             size = np.empty(len(values), np.int64)
             lower_hull(values, self.loss.tie_scale, breaks, counts, size)
@@ -226,8 +292,8 @@ class RiskProfile:
         return CostPath(indptr, costs, counts, self.loss.tie_scale)
 
 
-def _with_hidden(values: NDArray[np.float64], n_hidden: int) -> NDArray[np.float64]:
-    """The least risks where labels that are not stored may be left open as well, which changes nothing else."""
+def _with_hidden(values: Floats, n_hidden: int) -> Floats:
+    """Return the profile of packed rows if labels that are not stored may be abstained, too; these have no risk."""
     least = values.copy()
     if n_hidden >= values.shape[1]:
         np.minimum.accumulate(values, axis=1, out=least)

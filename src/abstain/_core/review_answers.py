@@ -1,4 +1,4 @@
-"""What humans have answered to the labels that a prediction leaves open: tables, records, review queues."""
+"""Reads the answers of humans to abstained labels: from tables, records and review queues."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain._core.kernels import packing
+from abstain._core.kernels.codes import ABSTAIN
 from abstain._core.tables import Axes, Matrix, dense, read_matrix
 from abstain._utils.errors import InvalidLabels
 from abstain._utils.frames import is_frame, open_frame
@@ -21,7 +22,7 @@ EXPECTED = "an answer is 1 or 0, or missing if nobody has answered yet"
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Rows and labels by their numbers, and the answer to each: 1 or 0."""
+    """Answers of 1 or 0, with the numbers of their rows and labels."""
 
     row: NDArray[np.int64]
     label: NDArray[np.int64]
@@ -29,23 +30,23 @@ class Answers:
 
 
 class AnswerSource(ABC):
-    """An object that knows answers by the numbers of their rows and labels."""
+    """An object that holds answers by the numbers of their rows and labels, such as a review queue."""
 
     @abstractmethod
     def answers_for(self, axes: Axes) -> Answers:
-        """The answers to labels of a prediction with these rows and labels."""
+        """Return the answers; raise `InvalidLabels` if they belong to a prediction of other rows or labels."""
 
 
 def read_answers(answers: Any, axes: Axes, abstained: Matrix) -> Answers:
-    """The answers to abstained labels, from a table, from records, or from what knows their numbers.
+    """Return the answers to abstained labels, from a table, records, or an `AnswerSource`.
 
     Parameters
     ----------
-    answers : n × m table, records, or AnswerSource
+    answers : array-like of shape (n_instances, n_labels), records, or AnswerSource
         As for `PartialPrediction.fill`.
     axes : Axes
-        What rows and labels are called.
-    abstained : n × m array or CSR of bool
+        The names of rows and labels.
+    abstained : bool array or CSR array of shape (n_instances, n_labels)
         Which labels need an answer.
     """
     if isinstance(answers, AnswerSource):
@@ -76,7 +77,7 @@ def _has_columns(answers: Any, names: tuple[Hashable, ...] | None) -> bool:
 
 
 def _read_table(answers: Any, axes: Axes, abstained: Matrix) -> Answers:
-    """Of a table what stands where labels are abstained; of a flat list the answers to a single instance."""
+    """Read a table where labels are abstained; or a flat list of answers to the labels of a single instance."""
     row, label = (place.astype(np.int64) for place in abstained.nonzero())
     if len(row) == 0 and np.size(answers) == 0:
         return Answers(row, label, np.empty(0, np.int8))
@@ -97,7 +98,7 @@ def _read_table(answers: Any, axes: Axes, abstained: Matrix) -> Answers:
             f"answers: {what}; expected a table of shape {abstained.shape}, records with id, label and answer, or "
             "queue.with_answers(answers) for answers in the order of a review queue"
         )
-    given = ~(np.isnan(values.astype(np.float64)) | (values == -1))
+    given = ~(np.isnan(values.astype(np.float64)) | (values == ABSTAIN))
     bad = np.flatnonzero(given & ~np.isin(values, (0, 1)))
     if len(bad):
         where = f"{axes.row(int(row[bad[0]]))}, {axes.label(int(label[bad[0]]))}"
@@ -106,7 +107,7 @@ def _read_table(answers: Any, axes: Axes, abstained: Matrix) -> Answers:
 
 
 def _at(matrix: Matrix, places: Matrix) -> NDArray[Any]:
-    """What a table holds at some places, row by row."""
+    """Return the values of a table where another one is not zero, row by row."""
     if not sparse.issparse(places) or not sparse.issparse(matrix):
         return np.asarray(matrix[places.nonzero()]).ravel()
     found = np.zeros(places.nnz, matrix.dtype)
@@ -115,14 +116,14 @@ def _at(matrix: Matrix, places: Matrix) -> NDArray[Any]:
 
 
 def read_answer(value: Any, where: str) -> int | None:
-    """1, 0, or None where there is no answer yet; an `InvalidLabels` that names the place for anything else."""
+    """Return 1, 0, or None if there is no answer yet; raise `InvalidLabels` for anything else."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or value == "" or type(value).__name__ == "NAType":
         return None
     if isinstance(value, Real):
         number = float(value)
-        if np.isnan(number) or number == -1:  # as in an array with abstentions
+        if np.isnan(number) or number == ABSTAIN:
             return None
         if number in (0.0, 1.0):
             return int(number)
@@ -130,7 +131,7 @@ def read_answer(value: Any, where: str) -> int | None:
 
 
 def read_records(answers: Any) -> list[tuple[Any, Any, Any]] | None:
-    """(id, label, answer) of each record in a frame, a dict of columns or a list of dicts; None if it is no such thing.
+    """Return (id, label, answer) of each record in a data frame, a dict of columns or a list of dicts, else None.
 
     Raises `InvalidLabels` if one of the three is missing.
     """
@@ -161,7 +162,7 @@ def _require_columns(given: Iterable[Hashable], what: str) -> None:
 
 
 def locate_records(records: list[tuple[Any, Any, Any]], axes: Axes, shape: tuple[int, int]) -> Answers:
-    """Records by the numbers of their rows and labels; those without an answer are left out."""
+    """Return the answers of records by the numbers of their rows and labels; records without an answer are skipped."""
     rows, labels = _Names(axes.index, shape[0], "id", "row"), _Names(axes.label_names, shape[1], "label", "label")
     found: dict[tuple[int, int], int] = {}
     for k, (name, label, value) in enumerate(records):
@@ -175,24 +176,24 @@ def locate_records(records: list[tuple[Any, Any, Any]], axes: Axes, shape: tuple
 
 
 class _Names:
-    """The rows or the labels of a prediction by what they are called, or by their numbers where they have no names."""
+    """Finds the rows or labels of a prediction by name, or by number if they have no names."""
 
     def __init__(self, names: Any, size: int, key: str, noun: str) -> None:
-        self.key, self.noun, self.size = key, noun, size
+        self.key, self.noun = key, noun
         known = range(size) if names is None else list(names)
-        self._exact: dict[Any, int] = {name: i for i, name in reversed(list(enumerate(known)))}
-        self._text = {str(name): i for name, i in self._exact.items()}  # numbers come back from files as text
-        self._twice = len(self._exact) < size
+        self._by_name: dict[Any, int] = {name: i for i, name in reversed(list(enumerate(known)))}
+        self._by_text = {str(name): i for name, i in self._by_name.items()}  # numbers come back from files as text
+        self._has_duplicates = len(self._by_name) < size
 
     def find(self, name: Any, k: int) -> int:
-        """The number of what record k names."""
-        if isinstance(name, float) and name.is_integer():  # a column of whole numbers with gaps holds floats
+        """Return the number of the row or label that record k names."""
+        if isinstance(name, float) and name.is_integer():  # a column of whole numbers with missing ones holds floats
             name = int(name)
-        i = self._exact.get(name, self._text.get(str(name)))
+        i = self._by_name.get(name, self._by_text.get(str(name)))
         if i is None:
             raise InvalidLabels(
                 f"answers: record {k} has the {self.key} {name!r}, which is no {self.noun} of the prediction"
             )
-        if self._twice:
+        if self._has_duplicates:
             raise InvalidLabels(f"answers: the prediction has {self.noun}s of the same name; answer with a table")
         return i

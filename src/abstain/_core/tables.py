@@ -1,6 +1,6 @@
-"""The door for tables: any array-like, frame or sparse matrix becomes a 2-D NumPy array or CSR, with its names.
+"""Reads tables: any array-like, data frame or sparse matrix becomes a 2-D NumPy array or CSR, and `Axes` for its names.
 
-Nothing is copied that NumPy can view. What rows and labels are called travels along in `Axes`.
+Nothing is copied that NumPy can view.
 """
 
 import os
@@ -17,34 +17,34 @@ from abstain._utils.extras import optional
 from abstain._utils.frames import is_frame, open_frame
 from abstain._utils.wording import plural
 
-Matrix: TypeAlias = Any  # an n × m NDArray or sparse.csr_array; `sparse.issparse` tells
+Matrix: TypeAlias = Any  # NDArray | sparse.csr_array; a union would need a cast after each `sparse.issparse`
 
 
 @dataclass(frozen=True)
 class Axes:
-    """What the rows and the labels of a table are called, and the library of the frame they came in."""
+    """The names of the rows and labels of a table, and the library of the data frame they came in."""
 
     label_names: tuple[Hashable, ...] | None = None
     index: Any = None
     library: str = "pandas"
-    gaps: bool = False
+    nan_is_missing: bool = False
     """Whether NaN is a missing cell, as it is in frames and files; in a plain array it is a mistake."""
     first_row: int = 0
     """The number of the first row, where these are some rows of a larger table."""
     within: str = ""
-    """What the rows are counted in, where it is a part of that table and not all of it."""
+    """What the rows are counted in, for example "partition 3", if not in the whole table."""
 
     def row(self, i: int) -> str:
-        """How an error message names row i."""
+        """Return how an error message names row i."""
         number = f"row {self.first_row + i}" + (f" of {self.within}" if self.within else "")
         return number if self.index is None else f"{number} (index {quoted(self.index[i])})"
 
     def label(self, j: int) -> str:
-        """How an error message names column j."""
+        """Return how an error message names column j."""
         return f"column {j}" if self.label_names is None else f"column {j} (label {quoted(self.label_names[j])})"
 
     def names(self, n_labels: int, given: Iterable[Hashable] | None = None) -> list[Hashable]:
-        """Names for the labels: those given, those that came with the table, or numbers."""
+        """Return names for the labels: those given, those that came with the table, or numbers."""
         if given is None:
             return list(range(n_labels) if self.label_names is None else self.label_names)
         if isinstance(given, str | bytes) or not isinstance(given, Iterable):
@@ -76,16 +76,18 @@ class Axes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """An n × m table of numbers, with the names of its labels and of its rows.
+    """A table of numbers with names of its labels and rows.
 
-    Whatever takes a frame takes a table, and keeps its names; unlike a frame it can be sparse.
+    It is accepted wherever a data frame is, and its names are kept; unlike a frame it can be sparse.
 
     Parameters
     ----------
-    values : n × m table
-        Anything that holds numbers: it becomes a NumPy array, or CSR if it is sparse. A frame brings its names along.
-    label_names : m names, optional
-    index : n names, optional
+    values : array-like, data frame or sparse matrix of shape (n_rows, n_labels)
+        Numbers: they become a NumPy array, or CSR if they are sparse.
+    label_names : sequence of n_labels names, optional
+        By default those of a data frame.
+    index : sequence of n_rows names, optional
+        By default those of a data frame.
 
     Examples
     --------
@@ -109,7 +111,7 @@ class Table:
         matrix, axes = read_matrix(self.values, "table", InvalidLabels)
         names = axes.label_names if self.label_names is None else axes.names(matrix.shape[1], self.label_names)
         index = axes.index if self.index is None else self.index
-        if index is not None and not hasattr(index, "equals"):  # a pandas Index stays what it is
+        if index is not None and not hasattr(index, "equals"):  # a pandas Index is kept
             index = np.fromiter(index, dtype=object, count=len(index))
         if index is not None and len(index) != matrix.shape[0]:
             raise InvalidLabels(f"table: index has {len(index)} names for {matrix.shape[0]} rows")
@@ -127,7 +129,7 @@ class Table:
         return self.shape[0]
 
     def to_frame(self) -> Any:
-        """A pandas frame of the same numbers and names, with sparse columns if the table is sparse."""
+        """Return a pandas data frame of the same numbers and names, with sparse columns if the table is sparse."""
         pd = optional("pandas", "to_frame needs pandas")
         make = pd.DataFrame.sparse.from_spmatrix if sparse.issparse(self.values) else pd.DataFrame
         columns = None if self.label_names is None else pd.Index(self.label_names)
@@ -144,7 +146,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class RowSlice:
-    """Some rows of a larger table: whatever takes a table takes them, and errors name them as in the whole.
+    """Some rows of a larger table, accepted wherever a table is; errors number them as in the whole table.
 
     Examples
     --------
@@ -159,13 +161,13 @@ class RowSlice:
     first_row: int = 0
     """The number of its first row."""
     within: str = ""
-    """What its rows are counted in, if not in the whole table: "partition 3"."""
+    """What its rows are counted in, for example "partition 3", if not in the whole table."""
 
 
 def csr_in_order(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[np.int64], shape: tuple[int, int]
 ) -> sparse.csr_array:
-    """A CSR array whose columns are known to increase within each row."""
+    """Return a CSR array whose columns are known to increase within each row."""
     if indptr[-1] <= np.iinfo(indices.dtype).max:  # scipy wants one type for both
         indptr = indptr.astype(indices.dtype)
     matrix = sparse.csr_array((data, indices, indptr), shape)
@@ -174,15 +176,15 @@ def csr_in_order(
 
 
 def dense(matrix: Matrix, what: str = "the table") -> NDArray[Any]:
-    """The same numbers as a C-contiguous array; a `MemoryError` if there is no room for them."""
+    """Return a table as a C-contiguous array; raise `MemoryError` if a sparse one is too large for that."""
     if not sparse.issparse(matrix):
         return np.ascontiguousarray(matrix)
-    require_room(matrix.shape, matrix.dtype, what)
+    require_memory(matrix.shape, matrix.dtype, what)
     array: NDArray[Any] = matrix.toarray()
     return array
 
 
-def require_room(shape: tuple[int, int], dtype: np.dtype[Any], what: str) -> None:
+def require_memory(shape: tuple[int, int], dtype: np.dtype[Any], what: str) -> None:
     """Raise `MemoryError` if a sparse table would take more than half of this machine's memory once it is dense."""
     n, m = shape
     size = n * m * dtype.itemsize
@@ -204,7 +206,7 @@ def _same_rows(ours: Any, theirs: Any) -> bool:
 
 
 def names_of(series: Any) -> tuple[Hashable, ...] | None:
-    """The names in a pandas Series' index, unless it just counts."""
+    """Return the names in the index of a pandas Series; None if there are none, or if they are 0, 1, 2 …"""
     index = getattr(series, "index", None)
     if index is None or callable(index) or list(index) == list(range(len(index))):
         return None
@@ -212,13 +214,16 @@ def names_of(series: Any) -> tuple[Hashable, ...] | None:
 
 
 def read_matrix(table: Any, what: str, error: type[ValueError]) -> tuple[Matrix, Axes]:
-    """Any table as a 2-D array of numbers or a CSR array with sorted, unique columns; a vector is one row."""
+    """Return any table as a 2-D array of numbers or a CSR array with sorted, unique columns, and its names.
+
+    A vector is one row. Errors are of the given class and begin with `what`.
+    """
     axes = Axes()
     if isinstance(table, RowSlice):
         matrix, axes = read_matrix(table.table, what, error)
         return matrix, replace(axes, first_row=table.first_row, within=table.within)
     if isinstance(table, Table):
-        return table.values, Axes(table.label_names, table.index, gaps=True)
+        return table.values, Axes(table.label_names, table.index, nan_is_missing=True)
     if sparse.issparse(table):
         return _read_sparse(table, what, error), axes
     if is_frame(table):
@@ -245,7 +250,7 @@ def read_matrix(table: Any, what: str, error: type[ValueError]) -> tuple[Matrix,
 
 
 def _hint_at_list_of_labels(table: Any) -> str:
-    """Some scikit-learn classifiers give a list with an (n, 2) array for each label."""
+    """Return a hint if a table is a list of (n, 2) arrays, one per label, as some scikit-learn classifiers return."""
     if isinstance(table, list | tuple) and table and np.ndim(table[0]) == 2:
         return "; of a list with one (n, 2) array per label, pass np.column_stack([p[:, 1] for p in probabilities])"
     return ""
@@ -270,7 +275,7 @@ def _read_sparse(table: Any, what: str, error: type[ValueError]) -> sparse.csr_a
 
 
 def _columns_exist(matrix: sparse.csr_array) -> bool:
-    """Whether all stored columns are among those of the matrix; where they increase, the ends of the rows tell."""
+    """Whether all stored columns exist; where they increase, only the first and the last of each row are looked at."""
     columns = matrix.indices
     if matrix.has_canonical_format:
         some = matrix.indptr[:-1] < matrix.indptr[1:]
@@ -279,12 +284,12 @@ def _columns_exist(matrix: sparse.csr_array) -> bool:
 
 
 def _read_frame(table: Any, what: str, error: type[ValueError]) -> tuple[NDArray[Any], Axes]:
-    """The values of a data frame, missing ones as NaN, and what its rows and columns are called."""
+    """Return the values of a data frame, missing ones as NaN, and the names of its rows and columns."""
     try:
         frame = open_frame(table)
     except TypeError as reason:
         raise error(f"{what}: {reason}") from reason
-    axes = Axes(frame.columns, frame.index, frame.library, gaps=True)
+    axes = Axes(frame.columns, frame.index, frame.library, nan_is_missing=True)
     if (found := frame.first_without_numbers()) is not None:
         j, kind = found
         raise error(f"{what}: {axes.label(j)} has type {kind}, expected numbers (pass the label columns only)")

@@ -1,4 +1,4 @@
-"""The door for what is to be learnt: a table of labels, or a vector of classes."""
+"""Reads targets for learning: a table of labels, or a vector of classes."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ from abstain._utils.errors import InvalidLabels
 
 @dataclass(frozen=True)
 class Target:
-    """Labels as 0 and 1, n × m. Of a single target the labels are its classes, and each row has one 1."""
+    """Labels as a table of 0 and 1. If the target is a vector, the labels are its classes: each row has one 1."""
 
-    labels: Matrix  # int8, dense or CSR; signed, as some classifiers make −1 of 0
+    labels: Matrix  # int8, dense or CSR; signed, since some classifiers convert 0 to −1
     classes: NDArray[Any]
     label_names: tuple[Hashable, ...] | None = None
     dtype: np.dtype[Any] = np.dtype(np.int8)  # noqa: RUF009
-    """What the labels were given as, and predictions are to be given back as."""
+    """The dtype in which the labels were given, and predictions are returned."""
     vector: NDArray[Any] | None = None
-    """A single target as it was given; None for a table of labels."""
+    """The target as it was given, if it is a vector; None for a table of labels."""
 
 
 def read_target(y: Any, classes: NDArray[Any] | None = None) -> Target:
-    """A table of 0 and 1 (array, frame, sparse), or a vector of classes; those given, or those it has."""
+    """Read a table of 0 and 1 (array, data frame, sparse), or a vector of classes, by default those in it."""
     if y is None:
         raise InvalidLabels("this classifier requires y to be passed, but the target y is None")
     if not (sparse.issparse(y) or hasattr(y, "columns")):
@@ -47,13 +47,13 @@ def read_target(y: Any, classes: NDArray[Any] | None = None) -> Target:
 
 
 def truth_and_probabilities(estimator: Any, X: Any, y: Any) -> tuple[Table, Table]:
-    """The truth, and what a fitted classifier says of it, each with the names that are known."""
+    """Return the truth and the probabilities of a fitted classifier, each with the names that are known."""
     probabilities = label_probabilities(estimator, X)
     # One column is one label, whose 0 and 1 are no names of classes.
     classes = None if probabilities.shape[1] == 1 else getattr(estimator, "classes_", None)
     target = read_target(y, classes)
-    said = Table(probabilities, getattr(estimator, "label_names_", None), index_of(X))
-    return Table(target.labels, target.label_names, index_of(y)), said
+    named = Table(probabilities, getattr(estimator, "label_names_", None), index_of(X))
+    return Table(target.labels, target.label_names, index_of(y)), named
 
 
 def _require_no_lists_of_names(y: Any) -> None:
@@ -66,13 +66,13 @@ def _require_no_lists_of_names(y: Any) -> None:
 
 
 def index_of(table: Any) -> Any:
-    """The names of the rows of a pandas frame or series; None of anything else (a list has an `index` too)."""
+    """Return the index of a pandas frame or series; None for anything else (lists have an `index` method)."""
     index = getattr(table, "index", None)
     return index if hasattr(index, "equals") else None
 
 
 def require_same_order(X: Any, y: Any) -> None:
-    """Raise `InvalidLabels` if two frames have the same rows in different orders: that is never meant."""
+    """Raise `InvalidLabels` if two frames have the same rows in different orders, which is never intended."""
     ours, theirs = index_of(X), index_of(y)
     if ours is None or theirs is None or ours.equals(theirs):
         return
@@ -90,9 +90,9 @@ def _read_vector(vector: NDArray[Any], classes: NDArray[Any] | None) -> Target:
     check_classification_targets(vector)
     known = np.unique(vector) if classes is None else classes
     codes = np.searchsorted(known, vector).clip(max=len(known) - 1)
-    strange = np.flatnonzero(known[codes] != vector)
-    if len(strange):
-        i = int(strange[0])
+    unknown = np.flatnonzero(known[codes] != vector)
+    if len(unknown):
+        i = int(unknown[0])
         raise InvalidLabels(f"y: row {i} is {vector[i : i + 1].tolist()[0]!r}; the classes are {known.tolist()}")
     labels = np.zeros((len(vector), len(known)), np.int8)
     labels[np.arange(len(vector)), codes] = 1
@@ -100,7 +100,7 @@ def _read_vector(vector: NDArray[Any], classes: NDArray[Any] | None) -> Target:
 
 
 def _as_vector(names: list[Hashable]) -> NDArray[Any]:
-    """One entry per name, whatever the names are (tuples too)."""
+    """Return an array with one entry per name, also if names are tuples."""
     if all(isinstance(name, int | str) for name in names) and len({type(name) for name in names}) == 1:
         return np.array(names)
     vector = np.empty(len(names), dtype=object)

@@ -1,4 +1,4 @@
-"""A prediction beside the table it is about, truth or probabilities: the same rows, the same labels."""
+"""The truth, and tables (truth or probabilities) aligned with a prediction: the same rows, the same labels."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from abstain._utils.errors import InvalidLabels
 
 
 def read_truth(y_true: Any, what: str = "y_true") -> tuple[Matrix, Axes]:
-    """What is relevant: a table of 0 and 1, dense or CSR, and what its rows and labels are called."""
+    """Return the truth as a table of 0 and 1, dense or CSR, and the names of its rows and labels."""
     truth, axes = read_matrix(y_true, what, InvalidLabels)
     require_codes(truth, axes, (0, 1), what, "the truth is 0 or 1")
     return truth.astype(np.int8, copy=False), axes
@@ -30,8 +30,8 @@ def require_same_table(axes: Axes, matrix: Matrix, partial: Prediction, what: st
     partial.axes.require_same(axes, what)
 
 
-def truth_beside(table: Probabilities, y_true: Any) -> Matrix:
-    """The truth of the same rows and labels as some probabilities, dense or CSR."""
+def read_truth_for(table: Probabilities, y_true: Any) -> Matrix:
+    """Return the truth, dense or CSR; raise `InvalidLabels` if it is about other rows or labels than a table."""
     truth, axes = read_truth(y_true)
     if truth.shape != table.matrix.shape:
         raise InvalidLabels(f"y_true has shape {truth.shape}; the probabilities have {table.matrix.shape}")
@@ -40,7 +40,7 @@ def truth_beside(table: Probabilities, y_true: Any) -> Matrix:
 
 
 def differ(truth: Matrix, labels: Matrix) -> Matrix:
-    """Where two tables differ: dense, or CSR if either is."""
+    """Return where two tables differ: dense, or CSR if either is."""
     if sparse.issparse(truth) or sparse.issparse(labels):
         return sparse.csr_array(truth) != sparse.csr_array(labels)
     return truth != labels
@@ -48,19 +48,19 @@ def differ(truth: Matrix, labels: Matrix) -> Matrix:
 
 @dataclass(frozen=True)
 class SharedBlock(Block):
-    """Rows of two sparse matrices, packed together: labels that either stores."""
+    """Rows of two sparse matrices, packed together: the labels that either of them stores."""
 
     labels: NDArray[np.int64]
 
     def columns(self) -> NDArray[np.int64]:
-        """Which label each packed entry stands for."""
+        """Return the label of each packed entry."""
         return self.labels
 
 
 def aligned_blocks(
     table: Matrix, partial: Prediction, entries: int
 ) -> Iterator[tuple[Block, NDArray[Any], NDArray[Any]]]:
-    """Blocks of a table and of a prediction, the same labels side by side; sparse ones are packed together."""
+    """Yield blocks with the values of a table and the codes of a prediction; sparse ones are packed together."""
     n, m = partial.shape
     if not sparse.issparse(table) and not sparse.issparse(partial.codes):
         height = max(1, entries // m)
@@ -75,15 +75,17 @@ def aligned_blocks(
     )
     lengths = np.empty(n, np.int64)
     packing.count_together(left.indptr, left.indices, right.indptr, right.indices, lengths)
-    both = left.indptr, left.indices, left.data, right.indptr, right.indices, right.data
     for rows, shape in similar_rows(lengths, m, entries):
         values, codes = np.zeros(shape, left.dtype), np.full(shape, m if ranked else 0, right.dtype)
         labels = np.zeros(shape, np.int64)
-        packing.pack_together(*both, ranked, rows, labels, values, codes)
+        packing.pack_together(
+            left.indptr, left.indices, left.data, right.indptr, right.indices, right.data,
+            ranked, rows, labels, values, codes,
+        )  # fmt: skip
         yield SharedBlock(rows, shape, left, labels), values, codes
 
 
 def _all_stored(codes: NDArray[Any]) -> sparse.csr_array:
-    """Every entry stored, the zeros too."""
+    """Return a CSR array that stores every entry, zeros included."""
     n, m = codes.shape
     return sparse.csr_array((codes.ravel(), np.tile(np.arange(m), n), np.arange(n + 1) * m), (n, m))

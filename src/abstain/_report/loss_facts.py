@@ -50,10 +50,11 @@ def describe_losses(p: NDArray[np.float64], losses: dict[str, Loss]) -> tuple[li
                 "largestCost": largest_cost(profile.values),
             }
         )
-        # Losses without a gap, and rankings, need no more than sorting: the page does that itself.
-        if loss.has_gap and not loss.gives_rankings:
+        # Losses that abstain on the last labels of their order, and rankings, need no more than sorting: the page does that itself.
+        start = profile.dense_profile.start
+        if start is not None and not loss.gives_rankings:
             profiles[f"{name}-values"] = pack_numbers(profile.values)
-            profiles[f"{name}-start"] = pack_counts(_start_of(profile))
+            profiles[f"{name}-start"] = pack_counts(start)
     return facts, profiles
 
 
@@ -77,8 +78,3 @@ def largest_cost(values: NDArray[np.float64]) -> float:
         return SMALLEST_COST
     step = 10.0 ** (floor(log10(saved)) - 1)
     return float(f"{ceil(saved / step * (1.0 - SLACK)) * step:.3g}")
-
-
-def _start_of(profile: RiskProfile) -> NDArray[np.int32]:
-    """Where the abstained labels of each instance begin, for each number of them."""
-    return np.concatenate([piece.start for _, piece in profile.pieces() if piece.start is not None])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from abstain._core.penalties import Concave, Linear
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Axes, dense
-from abstain._core.truth import truth_beside
+from abstain._core.truth import read_truth_for
 from abstain._report.encoding import pack, pack_bits, pack_numbers
 from abstain._report.images import encode_images
 from abstain._report.label_facts import label_facts, reliability_facts
@@ -74,7 +74,7 @@ def build_payload(
     if n == 0:
         raise InvalidProbabilities("probabilities: there are no rows, so there is nothing to report")
     values = table.values()
-    truth = None if y_true is None else truth_beside(table, y_true)
+    truth = None if y_true is None else read_truth_for(table, y_true)
     row_texts = None if texts is None else _read_texts(texts, n)
     rows = sample_rows(n, m, max_entries, random_state)
     p = dense(values[rows]).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, files that are never seen, and whether a file may be written at all."""
+"""Files that are replaced atomically, temporary files, and checks whether an output can be written."""
 
 import errno
 import io
@@ -14,34 +14,34 @@ from uuid import uuid4
 
 from abstain._utils.errors import InvalidOutput, TemporaryFileFailed
 
-FORGOTTEN = 3600.0  # seconds after which a draft belongs to nobody
+STALE_AFTER_SECONDS = 3600.0  # a partial file that was not written to for so long was left by a killed process
 
 
 @contextmanager
 def atomic_write(file: Path) -> Iterator[IO[bytes]]:
-    """A new file beside the old one, which takes its place only if all went well and is on the disk."""
-    place = Path(os.path.realpath(file))  # a link stays one
-    remove_forgotten(place.parent)
-    draft = place.with_name(f".{place.name}.{uuid4().hex}.part")
+    """Open a new file beside an old one, which it replaces only if no error occurred and all data is on the disk."""
+    place = Path(os.path.realpath(file))  # a link is kept
+    remove_stale_files(place.parent)
+    partial = place.with_name(f".{place.name}.{uuid4().hex}.part")
     try:
-        with draft.open("xb") as target:
+        with partial.open("xb") as target:
             yield target
             target.flush()
             os.fsync(target.fileno())
-        draft.replace(place)
+        partial.replace(place)
     except OSError as reason:
-        if reason.errno is not None and reason.filename in (None, str(draft)):
+        if reason.errno is not None and reason.filename in (None, str(partial)):
             reason.filename, reason.filename2 = str(file), None
         raise
     finally:
         with suppress(OSError):  # the file system may have become read-only
-            draft.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
 
 
 def require_writable(file: Path, *, new_folders: bool = False) -> None:
     """Raise an `OSError` that names this file if it could not be written, before any work is done for it.
 
-    With `new_folders`, folders of it that are missing are going to be made.
+    With `new_folders`, missing folders are no error: they are going to be made.
     """
     place = Path(os.path.realpath(file))
     folder = place.parent
@@ -59,19 +59,19 @@ def require_writable(file: Path, *, new_folders: bool = False) -> None:
 
 
 def find_same(files: Iterable[Path], others: Iterable[Path]) -> Path | None:
-    """The first of some files that is also among others, by whatever path or link, whether or not it is there yet."""
+    """Return the first of some files that is also among others, by any path or link, whether or not it exists."""
     known = {identity for other in others for identity in _identities(other)}
     return next((file for file in files if not known.isdisjoint(_identities(file))), None)
 
 
 def require_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
-    """Raise `InvalidOutput` if an output would take the place of something that is read."""
+    """Raise `InvalidOutput` if an output would replace an input."""
     if (same := find_same(outputs, inputs)) is not None:
         raise InvalidOutput(f"{same}: is an input; choose another output")
 
 
 def _identities(file: Path) -> set[object]:
-    """What tells a file from others: where its path leads, and what the disk knows it by, if it is there."""
+    """Return what identifies a file: its real path, and its device and inode if it exists."""
     found: set[object] = {os.path.realpath(file)}
     with suppress(OSError):
         known = file.stat()
@@ -80,13 +80,13 @@ def _identities(file: Path) -> set[object]:
 
 
 def temporary_file(beside: Path | None = None) -> IO[bytes]:
-    """A file that nobody sees and that vanishes when it is closed, for what there is no room for in memory.
+    """Open a file without a name, which is deleted when it is closed, for data that does not fit into memory.
 
     Parameters
     ----------
     beside : path, optional
-        The output that it is needed for: it is in the same folder, and what goes wrong is said of that output. By
-        default it is in the folder for temporary files, which errors name.
+        The output that it is needed for: it is made in the same folder, and errors name that output. By default it is
+        made in the folder for temporary files, which errors name.
     """
     try:
         with tempfile.TemporaryFile(dir=None if beside is None else beside.parent, buffering=0) as file:
@@ -96,14 +96,14 @@ def temporary_file(beside: Path | None = None) -> IO[bytes]:
 
 
 def spill_file(owner: object, beside: Path | None = None) -> IO[bytes]:
-    """A `temporary_file` that vanishes with its owner."""
+    """Open a `temporary_file` that is closed when its owner is garbage-collected."""
     file = temporary_file(beside)
     weakref.finalize(owner, file.close)
     return file
 
 
 class _TemporaryBytes(io.FileIO):
-    """A temporary file whose errors say where it is."""
+    """A temporary file whose errors name its folder, or the output it is needed for."""
 
     def __init__(self, descriptor: int, beside: Path | None) -> None:
         super().__init__(descriptor, "r+")
@@ -126,9 +126,9 @@ def _explained(reason: OSError, beside: Path | None) -> OSError:
     return TemporaryFileFailed(f"{folder} ({reason.strerror}); set TMPDIR to a folder with enough room")
 
 
-def remove_forgotten(folder: Path) -> None:
-    """Remove the drafts of processes that were killed; nothing else, and none that may still be written."""
-    for draft in folder.glob(f".*.{'[0-9a-f]' * 32}.part"):
-        with suppress(FileNotFoundError):  # another process may be tidying, too
-            if time.time() - draft.stat().st_mtime > FORGOTTEN:
-                draft.unlink()
+def remove_stale_files(folder: Path) -> None:
+    """Remove the partial files of processes that were killed; nothing else, and none that may still be written."""
+    for partial in folder.glob(f".*.{'[0-9a-f]' * 32}.part"):
+        with suppress(FileNotFoundError):  # another process may be removing it, too
+            if time.time() - partial.stat().st_mtime > STALE_AFTER_SECONDS:
+                partial.unlink()

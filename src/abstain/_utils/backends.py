@@ -1,6 +1,6 @@
-"""Which package computes with tables that are not in memory.
+"""Dispatch to the package that computes with tables that are not in memory.
 
-A Dask collection is handled by `abstain.integrations._dask`, which builds on the floors that call it. They therefore do
+A Dask collection is handled by `abstain.integrations._dask`, which imports the floors that call it. They therefore do
 not import it: they ask here, and it is imported by name when the first Dask collection is given.
 """
 

@@ -1,10 +1,10 @@
-"""One error for each kind of mistake, so that callers can tell them apart, and how they quote what is wrong."""
+"""One error class for each kind of mistake, and the quotation of wrong values in their messages."""
 
 LONGEST_QUOTE = 80  # characters of a name or a value that an error shows
 
 
 def quoted(value: object) -> str:
-    """How an error shows a name or a value: as Python writes it, without its middle if it is long.
+    """Return a name or a value for an error message: its repr, without the middle if it is long.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class InvalidProbabilities(AbstainError):
 
 
 class NoProbabilities(InvalidProbabilities):
-    """It is not one value that is wrong: percentages, logits, numbers of rows or text were taken for probabilities."""
+    """Not one value is wrong but the table: percentages, logits, row numbers or text were passed as probabilities."""
 
 
 class InvalidLabels(AbstainError):
@@ -44,7 +44,7 @@ class InvalidLabels(AbstainError):
 
 
 class InvalidPenalty(AbstainError):
-    """The penalty is not one, or the loss cannot honour it."""
+    """The penalty is invalid, or the loss does not support it."""
 
 
 class InvalidLoss(AbstainError):
@@ -52,7 +52,7 @@ class InvalidLoss(AbstainError):
 
 
 class InvalidBudget(AbstainError):
-    """The limits or prices of a budget make no sense, or the loss cannot honour them."""
+    """The limits or prices of a budget are invalid, or the loss does not support them."""
 
 
 class InvalidGuarantee(AbstainError):
@@ -60,31 +60,31 @@ class InvalidGuarantee(AbstainError):
 
 
 class InvalidDataset(AbstainError):
-    """A data file is broken, or is not what it claims to be."""
+    """A data file is broken, or not in the expected format."""
 
 
 class MissingFile(AbstainError, FileNotFoundError):
-    """A file or folder that was named is not there."""
+    """A file or folder that was named does not exist."""
 
 
 class InvalidOutput(AbstainError):
-    """The output cannot go where it should: no such folder, no permission, the place of an input, an unknown format."""
+    """An output cannot be written: no such folder, no permission, it is an input, or its format is unknown."""
 
 
 class InvalidParameter(AbstainError):
-    """A parameter that no other error is about is of the wrong kind or out of range."""
+    """A parameter that no other error covers is of the wrong type or out of range."""
 
 
 class DatasetWarning(UserWarning):
-    """A data file contradicts itself, or the list of labels beside it; what was read may not be what was meant."""
+    """A data file contradicts itself or its list of labels, so that it may have been read wrongly."""
 
 
 class DownloadFailed(AbstainError, OSError):
-    """A data set could not be fetched from any of its homes."""
+    """A data set could not be downloaded from any of its addresses."""
 
 
 class TemporaryFileFailed(AbstainError, OSError):
-    """The folder for temporary files is full or cannot be used; no file that was given is to blame."""
+    """The folder for temporary files is full or cannot be used; the files that were given are not the cause."""
 
 
 class FitFailed(AbstainError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Packages that not every user needs: how they are imported, and what is said without them."""
+"""Import of optional packages, with an error that says how to install them."""
 
 import shlex
 from importlib import import_module
@@ -18,13 +18,13 @@ PACKAGES: Final = {
     "pyspark": "pyspark",
     "requests": "requests",
 }
-"""What pip installs, by the name of the module: all that the extras in pyproject.toml name."""
+"""Module → the package that pip installs, for all packages that the extras in pyproject.toml name."""
 
 
 def optional(module: str, purpose: str, *others: str) -> Any:
-    """Import a module of an optional package; without it, the error says what needs it, and how to get it.
+    """Import a module of an optional package; if it is missing, the error says what needs it and how to install it.
 
-    The purpose may need other modules, too, so that all of them are installed at once.
+    `others` are further modules that the same purpose needs, so that the error names all packages at once.
 
     Examples
     --------
@@ -41,6 +41,6 @@ def optional(module: str, purpose: str, *others: str) -> Any:
 
 
 def missing(purpose: str, *modules: str) -> ImportError:
-    """The error that says how to install the packages of some modules."""
+    """Return the error that says how to install the packages of some modules."""
     packages = [PACKAGES[module.partition(".")[0]] for module in modules]
     return ImportError(f"{purpose}: pip install {shlex.join(packages)}")

@@ -15,17 +15,17 @@ def is_frame(table: Any) -> bool:
 
 
 class Frame(NamedTuple):
-    """What a data frame holds: names, and how to read its columns."""
+    """A data frame of any library, with its names and access to its columns."""
 
     native: Any
     """The data frame itself, in memory."""
     columns: tuple[Hashable, ...]
     index: Any
-    """The names of its rows; None if its library has none."""
+    """The names of the rows; None if the library has none."""
     library: str
 
     def first_without_numbers(self) -> tuple[int, Any] | None:
-        """The first column that holds neither numbers nor truth values, and its type."""
+        """Return the number and type of the first column that holds neither numbers nor booleans, if any."""
         if self.library == "pandas":
             kinds = [(kind.kind in "fiub", kind) for kind in self.native.dtypes]
         else:
@@ -36,7 +36,7 @@ class Frame(NamedTuple):
         return next(((j, kind) for j, (is_number, kind) in enumerate(kinds) if not is_number), None)
 
     def values(self) -> NDArray[Any]:
-        """Its numbers, missing ones as NaN."""
+        """Return the numbers, missing ones as NaN."""
         if self.library == "pandas":
             kinds = self.native.dtypes
             plain = len(set(kinds)) == 1 and isinstance(kinds.iloc[0], np.dtype)
@@ -52,7 +52,7 @@ class Frame(NamedTuple):
         return frame.to_numpy()
 
     def column(self, name: str) -> list[Any]:
-        """One of its columns as Python objects, missing ones as None."""
+        """Return a column as Python objects, missing ones as None."""
         if self.library == "pandas":
             column = self.native[name]
             return list(column.astype(object).where(column.notna(), None))
@@ -62,7 +62,7 @@ class Frame(NamedTuple):
 
 
 def open_frame(table: Any) -> Frame:
-    """The frame of any library; a lazy one (polars, DuckDB) is collected. Raises `TypeError` for what cannot be."""
+    """Open a data frame of any library; a lazy one (polars, DuckDB) is collected. Raises `TypeError` for others."""
     if type(table).__module__.partition(".")[0] == "pandas":
         return Frame(table, tuple(table.columns), table.index, "pandas")
     import narwhals as nw
@@ -81,7 +81,7 @@ def open_frame(table: Any) -> Frame:
 
 
 def make_frame(columns: Mapping[str, Any], library: Any, null: Any = None) -> Any:
-    """A data frame of the named library with these columns; null where a value is equal to `null`, if that is given."""
+    """Return a data frame of the named library; values equal to `null`, if that is given, become nulls."""
     import narwhals as nw
 
     try:

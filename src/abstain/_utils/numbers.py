@@ -1,28 +1,28 @@
-"""Which texts are numbers: those that Arrow reads as one, so that it makes no difference who reads a cell."""
+"""Numbers in text: exactly those that Arrow reads as numbers, so that all readers of a cell agree."""
 
 import re
 from math import nan
 from typing import Any
 
-from abstain._utils.errors import quoted
+from abstain._utils.errors import InvalidParameter, quoted
 
 MISSING = {
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "N/A", "NA", "NULL",
     "NaN", "n/a", "nan", "null",
 }  # fmt: skip
-"""How a cell without a number may be written."""
+"""Texts of a cell without a number."""
 
 LARGEST_PRICE = 1e12
 """The largest price of a review or an error that reports and the command line accept."""
 
-# Python's float also takes 0_1 for 1, and the digits of every script.
+# Python's float also reads 0_1 as 1, and the digits of every script.
 DECIMAL = re.compile(
     r"[ \t]*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|nan|inf|infinity)[ \t]*", re.ASCII | re.IGNORECASE
 )
 
 
 def is_number(value: Any) -> bool:
-    """Whether a cell holds a number, or nothing.
+    """Whether a cell holds a number or is missing.
 
     Examples
     --------
@@ -42,12 +42,12 @@ def is_number(value: Any) -> bool:
 
 
 def read_number(text: str) -> float:
-    """A number as it is typed; `ValueError` if it is none."""
+    """Return the number that a user has typed; raise `InvalidParameter` if it is none."""
     if DECIMAL.fullmatch(text) is None:
-        raise ValueError(f"{quoted(text)} is not a number")
+        raise InvalidParameter(f"{quoted(text)} is not a number")
     return float(text)
 
 
 def number_in(value: Any) -> float:
-    """The number in a cell; NaN if there is nothing."""
+    """Return the number in a cell; NaN if it is missing."""
     return nan if value is None or (isinstance(value, str) and value in MISSING) else float(value)

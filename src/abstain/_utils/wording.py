@@ -1,8 +1,8 @@
-"""Words in sentences."""
+"""Nouns with numbers."""
 
 
 def plural(count: int, word: str) -> str:
-    """A number with its noun.
+    """Return a number with its noun.
 
     Examples
     --------

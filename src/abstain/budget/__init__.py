@@ -59,7 +59,7 @@ def solve(
 ) -> LazyAllocation: ...
 @overload
 def solve(
-    probabilities: RiskProfile, *, loss: LossLike | None = None, **limits: Unpack[ReviewLimits]
+    probabilities: RiskProfile[Any], *, loss: LossLike | None = None, **limits: Unpack[ReviewLimits]
 ) -> Allocation[Any]: ...
 @overload
 def solve(
@@ -145,7 +145,7 @@ def solve(
     return solve_request(probabilities, own, request)
 
 
-def solve_request(source: Probabilities | RiskProfile, loss: Loss, request: BudgetRequest) -> Allocation[Any]:
+def solve_request(source: Probabilities | RiskProfile[Any], loss: Loss, request: BudgetRequest) -> Allocation[Any]:
     """Return the allocation for a table or a profile in memory."""
     table = source.probabilities if isinstance(source, RiskProfile) else source
     loss.check(table.n_labels)

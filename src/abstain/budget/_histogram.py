@@ -112,7 +112,7 @@ class SavingsHistogram:
             self._add_entries(source)
         else:
             profile, review = RiskProfile(source, self.loss), self.limits.uniform_review
-            steps = steps_above(profile.path(self.limits.per_instance), review)
+            steps = steps_above(profile.path(max_abstained=self.limits.per_instance), review)
             self._count(steps.cost - review, steps.size, float(profile.values[:, [0]].sum()))
 
     def _add_entries(self, table: Probabilities) -> None:
@@ -120,14 +120,14 @@ class SavingsHistogram:
 
         def work(block: Block) -> None:
             p, beside = table.load(block), costs.beside(block)
-            codes, expected, n_abstained = np.empty(p.shape, np.int8), np.empty(len(p)), np.empty(len(p), np.int64)
-            position, value = np.empty(p.size + 1, np.int64), np.empty(p.size + 1)
-            size = savings.review_above(
-                p, beside.false_negative, beside.false_positive, beside.review,
-                0.0 if cap is None else np.inf, np.inf, codes, expected, n_abstained, position, value,
+            out = savings.ReviewBuffers(
+                np.empty(p.shape, np.int8), np.empty(len(p)), np.empty(len(p), np.int64),
+                np.empty(p.size + 1, np.int64), np.empty(p.size + 1),
             )  # fmt: skip
-            values = value[:size] if cap is None else best_of_rows(p, beside, cap)[1]
-            self._count(values, np.ones(1, np.int64), float(expected.sum()))
+            low = 0.0 if cap is None else np.inf
+            size = savings.review_above(p, beside.errors, beside.review, low, np.inf, out)
+            values = out.value[:size] if cap is None else best_of_rows(p, beside, cap)[1]
+            self._count(values, np.ones(1, np.int64), float(out.expected.sum()))
 
         for_each(work, table.blocks(self.loss.entries_per_block))
 

@@ -16,6 +16,7 @@ from scipy import sparse
 from abstain._core.blocks import Block, StoredEntries
 from abstain._core.decision import decide_table
 from abstain._core.kernels import labelwise, savings
+from abstain._core.kernels.labelwise import ErrorCosts
 from abstain._core.losses import Loss
 from abstain._core.prediction import ABSTAIN, PartialPrediction
 from abstain._core.prediction_writer import PredictionWriter, overlaid
@@ -33,38 +34,37 @@ LABELS_AT_A_TIME = 8  # columns that are copied together: one cache line holds s
 
 
 class EntryCosts(NamedTuple):
-    """Costs of a false negative, of a false positive and of a review.
+    """Costs of errors and of a review.
 
     Each is one number (0-dimensional) or one per label, or an array beside a block of rows.
     """
 
-    false_negative: NDArray[np.float64]
-    false_positive: NDArray[np.float64]
+    errors: ErrorCosts
     review: NDArray[np.float64]
 
     @classmethod
     def of(cls, loss: Loss, limits: Limits, n_labels: int) -> "EntryCosts":
         """Return the costs for a table with so many labels."""
-        false_negative, false_positive = loss.read_error_costs(n_labels)
-        return cls(false_negative, false_positive, limits.review)
+        return cls(loss.read_error_costs(n_labels), limits.review)
 
     def beside(self, block: Block) -> "EntryCosts":
         """Return the costs as tables that kernels can use for a block."""
-        return EntryCosts(*map(block.per_label, self))
+        return EntryCosts(ErrorCosts(*map(block.per_label, self.errors)), block.per_label(self.review))
 
     def of_labels(self, labels: NDArray[Any] | int) -> "EntryCosts":
         """Return the costs of some labels."""
-        return EntryCosts(*(cost[labels] if cost.ndim else cost for cost in self))
+        of_label = [cost[labels] if cost.ndim else cost for cost in (*self.errors, self.review)]
+        return EntryCosts(ErrorCosts(of_label[0], of_label[1]), of_label[2])
 
     def savings(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what reviews save at these probabilities, one cost for all of them or one for each."""
-        risk = np.minimum(self.false_negative * p, self.false_positive * (1.0 - p))
+        risk = np.minimum(self.errors.false_negative * p, self.errors.false_positive * (1.0 - p))
         return np.asarray(savings.saving(risk, self.review))
 
     def savings_in_block(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return what reviews save in a block, given the costs beside it."""
         risk, no_price = np.empty(p.shape), np.zeros((1, p.shape[1]))
-        labelwise.score(p, self.false_negative, self.false_positive, no_price, risk)
+        labelwise.score(p, self.errors, no_price, risk)
         return np.asarray(savings.saving(risk, self.review))
 
 
@@ -94,7 +94,7 @@ class Reviewed(NamedTuple):
     def with_reviews(self, entries: Entries, axes: Axes) -> PartialPrediction:
         """Return the prediction in which these candidates are reviewed too; dense codes are changed in place."""
         expected_loss = self.expected_loss - np.bincount(entries.row, entries.value, len(self.expected_loss))
-        return PartialPrediction.trusted(_abstained_at(self.codes, entries), axes, expected_loss)
+        return PartialPrediction.from_codes(_abstained_at(self.codes, entries), axes, expected_loss)
 
 
 def solve_by_entry(problem: EntryProblem) -> Allocation[PartialPrediction]:
@@ -173,18 +173,15 @@ def review_above(problem: EntryProblem, low: float, high: float) -> Reviewed:
         if isinstance(block, StoredEntries):
             p = table.load_entries(block)
             position, value = np.empty(p.size + 1, np.int64), np.empty(p.size + 1)
-            size = savings.review_entries_above(
-                p, block.labels, block.indptr, costs.false_negative, costs.false_positive, costs.review,
-                low, high, codes, expected, count, position, value,
-            )  # fmt: skip
+            out = savings.ReviewBuffers(codes, expected, count, position, value)
+            entries = labelwise.SparseEntries(p, block.labels, block.indptr)
+            size = savings.review_entries_above(entries, costs.errors, costs.review, low, high, out)
             row, label = block.places(position[:size])
         else:
             p, beside = table.load(block), costs.beside(block)
             position, value = np.empty(p.size + 1, np.int64), np.empty(p.size + 1)
-            size = savings.review_above(
-                p, beside.false_negative, beside.false_positive, beside.review,
-                low, high, codes, expected, count, position, value,
-            )  # fmt: skip
+            out = savings.ReviewBuffers(codes, expected, count, position, value)
+            size = savings.review_above(p, beside.errors, beside.review, low, high, out)
             row, label = _places(block, position[:size])
         found[k] = Entries(row, label, value[:size].copy())
 
@@ -282,7 +279,7 @@ def _best_stored_of_labels(problem: EntryProblem, next_values: NDArray[np.float6
 def _columns(problem: EntryProblem) -> Iterator[tuple[int, Entries]]:
     """Yield each label of a dense table with those of its entries whose review saves anything."""
     table = problem.table
-    costs = EntryCosts(*(np.broadcast_to(cost, table.n_labels) for cost in problem.costs))
+    costs = problem.costs
     values = table.values()
     for first in range(0, table.n_labels, LABELS_AT_A_TIME):
         columns = np.ascontiguousarray(values[:, first : first + LABELS_AT_A_TIME].T, np.float64)

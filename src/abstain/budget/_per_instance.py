@@ -108,7 +108,7 @@ def max_moved_reviews() -> int:
     return int(np.sqrt(MAX_OPERATIONS) / 2)
 
 
-def solve_by_instance(source: Probabilities | RiskProfile, loss: Loss, limits: Limits) -> Allocation[Any]:
+def solve_by_instance(source: Probabilities | RiskProfile[Any], loss: Loss, limits: Limits) -> Allocation[Any]:
     """Return the allocation for any loss; a profile is made where there is none, whole or only where it matters."""
     table = source.probabilities if isinstance(source, RiskProfile) else source
     if limits.total is None:  # without a budget the reviews are worth what they cost: the decision itself
@@ -118,7 +118,7 @@ def solve_by_instance(source: Probabilities | RiskProfile, loss: Loss, limits: L
         return _solve_large(source, loss, limits, limits.total)
     profile = source if isinstance(source, RiskProfile) else RiskProfile(source, loss)
     spent = Spending(
-        steps=steps_between(profile.path(limits.per_instance), limits.uniform_review),
+        steps=steps_between(profile.path(max_abstained=limits.per_instance), limits.uniform_review),
         counts=np.zeros(table.n_rows, np.int64),
         budget=limits.total,
         limits=limits,
@@ -144,7 +144,7 @@ def _solve_large(table: Probabilities, loss: Loss, limits: Limits, total: int) -
     differing = np.flatnonzero(n_at_low != counts)
     if len(differing):
         profile = RiskProfile(table.take(differing), loss)
-        path = profile.path(limits.per_instance)
+        path = profile.path(max_abstained=limits.per_instance)
         settled = path.at(high)
         spent = Spending(
             steps=steps_between(path, low, high),
@@ -158,7 +158,7 @@ def _solve_large(table: Probabilities, loss: Loss, limits: Limits, total: int) -
         answers = review_counts(profile, spent.counts, review)
         codes, expected[differing] = with_rows(codes, differing, answers.codes), answers.expected_loss
         price, gap = max(spent.price, low), spent.gap
-    prediction = loss.prediction_type.trusted(codes, table.axes, expected)
+    prediction = loss.prediction_type.from_codes(codes, table.axes, expected)
     return make_allocation(Price(price, loss, limits.per_instance), prediction, limits, gap)
 
 
@@ -167,7 +167,7 @@ def _bracket(table: Probabilities, loss: Loss, limits: Limits, standard_errors: 
     assert limits.total is not None
     n = table.n_rows
     rows = np.arange(0, n, max(MIN_SAMPLE_STRIDE, n // SAMPLE_ROWS))
-    path = RiskProfile(table.take(rows), loss).path(limits.per_instance)
+    path = RiskProfile(table.take(rows), loss).path(max_abstained=limits.per_instance)
     steps = steps_between(path, limits.uniform_review)
     used = np.cumsum(steps.size)
     target = limits.total * len(rows) / n

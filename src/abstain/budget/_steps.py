@@ -36,11 +36,9 @@ class Steps(NamedTuple):
 
 def steps_above(path: CostPath, cost: float) -> Steps:
     """Return the steps that save more than `cost` for each review, instance by instance, each with increasing cost."""
-    sizes = -np.diff(path.flat_counts, prepend=path.flat_counts[:1])
-    is_step = path.flat_costs > tipped(cost, path.tie_scale)
-    is_step[path.indptr[:-1]] = False  # where an instance begins there is no step
-    row = np.repeat(np.arange(len(path)), np.diff(path.indptr))
-    return Steps(row[is_step], path.flat_costs[is_step], sizes[is_step])
+    steps = path.steps()
+    saves = steps.cost > tipped(cost, path.tie_scale)
+    return Steps(steps.row[saves], steps.cost[saves], steps.size[saves])
 
 
 def steps_between(path: CostPath, low: float, high: float = np.inf) -> Steps:
@@ -53,7 +51,7 @@ def steps_between(path: CostPath, low: float, high: float = np.inf) -> Steps:
     return steps.take(within[np.argsort(-steps.cost[within], kind="stable")])
 
 
-def profiles_of(profile: RiskProfile, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def profiles_of(profile: RiskProfile[Any], rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the risk profiles of some instances; of sparse ones, up to where they have become 0."""
     values = profile.values[rows]
     if not sparse.issparse(values):
@@ -62,8 +60,8 @@ def profiles_of(profile: RiskProfile, rows: NDArray[np.int64]) -> NDArray[np.flo
     return np.asarray(values[:, :width].toarray())
 
 
-def review_counts(profile: RiskProfile, counts: NDArray[np.int64], review: float) -> Prediction:
+def review_counts(profile: RiskProfile[Any], counts: NDArray[np.int64], review: float) -> Prediction:
     """Return the best prediction with so many reviews of each instance; its expected loss includes their cost."""
-    prediction = profile.with_counts(counts)
+    prediction = profile.with_n_abstained(counts)
     prediction.expected_loss += review * counts
     return prediction

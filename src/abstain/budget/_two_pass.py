@@ -85,7 +85,7 @@ class TwoPassDecider:
 
     def _decide_instances(self, table: Probabilities) -> Prediction:
         profile, review = RiskProfile(table, self.loss), self.limits.uniform_review
-        steps = steps_above(profile.path(self.limits.per_instance), review)
+        steps = steps_above(profile.path(max_abstained=self.limits.per_instance), review)
         steps = steps._replace(cost=steps.cost - review)
         is_above = steps.cost > self.threshold_bin.high
         counts = steps.take(is_above).counts(table.n_rows)
@@ -94,7 +94,7 @@ class TwoPassDecider:
         self._spend(profile, steps.take(order), counts)
         return review_counts(profile, counts, review)
 
-    def _spend(self, profile: RiskProfile, steps: Steps, counts: NDArray[np.int64]) -> None:
+    def _spend(self, profile: RiskProfile[Any], steps: Steps, counts: NDArray[np.int64]) -> None:
         """Take the steps of the bin that come first and fit; where one does not, as much of it as is left."""
         self._note_seen(steps.cost)
         while len(steps.row):
@@ -115,7 +115,7 @@ class TwoPassDecider:
             goes_on = np.repeat(later.size[first] <= self._left, np.diff(np.append(first, len(later.row))))
             steps = later.take(goes_on)
 
-    def _take_part(self, profile: RiskProfile, row: int, counts: NDArray[np.int64]) -> None:
+    def _take_part(self, profile: RiskProfile[Any], row: int, counts: NDArray[np.int64]) -> None:
         """Spend what is left on one row, if that saves anything."""
         costs = profiles_of(profile, np.array([row]))[0, counts[row] : counts[row] + self._left + 1]
         costs = costs + self.limits.uniform_review * np.arange(len(costs))

@@ -17,7 +17,7 @@ from sklearn.isotonic import isotonic_regression
 
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Matrix
-from abstain._core.truth import truth_beside
+from abstain._core.truth import read_truth_for
 from abstain._utils.errors import InvalidLabels, InvalidParameter
 
 Average: TypeAlias = Literal["pooled", "macro"] | None
@@ -317,7 +317,7 @@ class _Entries:
             raise InvalidLabels("y_true is a vector; of a single label, pass tables of one column")
         table = Probabilities(probabilities)
         values = table.values()
-        truth = truth_beside(table, y_true)
+        truth = read_truth_for(table, y_true)
         if truth.shape[0] == 0:
             raise InvalidLabels("y_true has no rows; there is nothing to measure")
         self.names = table.axes.names(table.n_labels)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from abstain._utils.errors import InvalidParameter
 from abstain._utils.threads import one_blas_thread
-from abstain.curves._break_points import Floats, MergedPath
+from abstain._utils.types import Floats
+from abstain.curves._break_points import MergedPath
 
 MAX_BAND_POINTS = 200
 """A band is computed at so many points of a curve, or at all of them if there are fewer."""

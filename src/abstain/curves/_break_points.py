@@ -11,8 +11,7 @@ from abstain._core.losses import LossLike
 from abstain._core.profile import last_of_equals
 from abstain._core.realized_paths import Outcomes, outcomes
 from abstain._utils.errors import InvalidLabels, InvalidLoss, InvalidProbabilities
-
-Floats = NDArray[np.float64]
+from abstain._utils.types import Floats
 
 
 @dataclass(frozen=True, eq=False)

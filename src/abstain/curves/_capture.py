@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from abstain._core.losses import Loss, LossLike
 from abstain._utils.html import chart
+from abstain._utils.types import Floats
 from abstain._utils.wording import plural
 from abstain.curves._bootstrap import Band, Bootstrap, interpolate_samples, select_points
-from abstain.curves._break_points import Floats, MergedPath, count_errors, merge_scored_paths
+from abstain.curves._break_points import MergedPath, count_errors, merge_scored_paths
 from abstain.curves._rates import read_share
 
 

@@ -10,9 +10,10 @@ from abstain._core.kernels.choice import tipped
 from abstain._core.losses import Loss, LossLike
 from abstain._core.penalties import Linear
 from abstain._utils.html import chart
+from abstain._utils.types import Floats
 from abstain._utils.wording import plural
 from abstain.curves._bootstrap import MAX_BAND_POINTS, Band, Bootstrap, select_points
-from abstain.curves._break_points import Floats, MergedPath, merge_paths
+from abstain.curves._break_points import MergedPath, merge_paths
 
 
 class CostPoint(NamedTuple):

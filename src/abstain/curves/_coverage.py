@@ -8,9 +8,10 @@ import numpy as np
 from abstain._core.losses import Loss, LossLike
 from abstain._utils.errors import InvalidLoss, InvalidParameter
 from abstain._utils.html import chart
+from abstain._utils.types import Floats
 from abstain._utils.wording import plural
 from abstain.curves._bootstrap import Band, Bootstrap
-from abstain.curves._break_points import Floats, merge_scored_paths
+from abstain.curves._break_points import merge_scored_paths
 from abstain.curves._rates import area_under_rate, coverage_band, divide_by_coverage, rate_at, read_share
 
 

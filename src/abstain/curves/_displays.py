@@ -24,8 +24,8 @@ from abstain._utils.plotting import (
     new_axes,
     next_model_style,
 )
+from abstain._utils.types import Floats
 from abstain.curves._bootstrap import Band, select_points
-from abstain.curves._break_points import Floats
 from abstain.curves._capture import ErrorCaptureCurve, error_capture_curve
 from abstain.curves._cost import CostCurve, cost_curve
 from abstain.curves._coverage import RiskCoverageCurve, risk_coverage_curve

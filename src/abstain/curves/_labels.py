@@ -18,9 +18,9 @@ from abstain._core.truth import differ, read_truth, require_same_table
 from abstain._utils.errors import InvalidProbabilities
 from abstain._utils.extras import optional
 from abstain._utils.html import table
+from abstain._utils.types import Floats
 from abstain._utils.wording import plural
 from abstain.calibration._diagnostics import brier_score_loss, calibration_error
-from abstain.curves._break_points import Floats
 
 MAX_SHOWN_LABELS = 20
 COLUMNS = (

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain._utils.errors import InvalidParameter
+from abstain._utils.types import Floats
 from abstain.curves._bootstrap import Band, Bootstrap, interpolate_samples, select_points
-from abstain.curves._break_points import Floats, MergedPath
+from abstain.curves._break_points import MergedPath
 
 
 def divide_by_coverage(values: Floats, coverage: Floats) -> Floats:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-Floats = NDArray[np.float64]
+from abstain._utils.types import Floats
+
 Mask = NDArray[np.bool_]
 MAX_THRESHOLDS = 1 << 17
 """Thresholds tried: all distinct ones, or so many, evenly spaced in rank."""

@@ -12,13 +12,13 @@ from abstain._core.decision import risk_profile
 from abstain._core.penalties import Linear, Penalty
 from abstain._core.prediction import ABSTAIN, Prediction
 from abstain._core.profile import CostPath, RiskProfile
+from abstain._utils.types import Floats
 from abstain.experiment._baselines import Baselines, ThresholdTuning
 from abstain.experiment._protocol import SCALES, penalties_of
 from abstain.metrics import generalized_loss
 
 N_COVERAGES = 20
 """Points of a risk–coverage curve between answering nothing and answering everything."""
-Floats = NDArray[np.float64]
 Row = dict[str, Any]
 NO_PENALTY = Linear(0.0)
 
@@ -62,7 +62,7 @@ class LossEvaluation:
         return SCALES[self.loss].factor(self.data.labels.shape[1])
 
     @cached_property
-    def profile(self) -> RiskProfile:
+    def profile(self) -> RiskProfile[Any]:
         """The risk profile, from which all decisions are made."""
         return risk_profile(self.data.probabilities, loss=self.loss)
 

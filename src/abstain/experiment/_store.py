@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from abstain._utils.atomic import atomic_write, remove_forgotten
+from abstain._utils.atomic import atomic_write, remove_stale_files
 from abstain.experiment._plan import Fold
 
 METADATA_KEY = b"abstain"
@@ -71,8 +71,8 @@ class Store:
     def prepare(self) -> None:
         """Make the folder, and remove half-written files of a killed run in it or beside it."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        remove_forgotten(self.folder)
-        remove_forgotten(self.folder.parent)
+        remove_stale_files(self.folder)
+        remove_stale_files(self.folder.parent)
 
 
 def _checksum(rows: NDArray[Any], probabilities: NDArray[np.float64]) -> str:

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from abstain._core.losses import LossLike
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import dense
-from abstain._core.truth import truth_beside
+from abstain._core.truth import read_truth_for
+from abstain._utils.types import Floats
 from abstain.guarantee._candidates import candidate_costs, count_by_instance, count_by_label
 from abstain.guarantee._request import Confidence, ControlRequest, read_request
-from abstain.guarantee._risks import RISKS, Floats
+from abstain.guarantee._risks import RISKS
 from abstain.guarantee._rule import Rule
 from abstain.guarantee._selection import Choice, choose, choose_by_count, choose_in_expectation, divide_error
 
@@ -145,7 +146,7 @@ def control(
     table.make_dense()
     request.loss.check(table.n_labels)
     table.axes.require_labels(request.loss.label_names, repr(request.loss))
-    truth = dense(truth_beside(table, y_true))
+    truth = dense(read_truth_for(table, y_true))
     if per == "label":
         each = _certify_labels(request, table, truth)
         found: dict[str, Any] = {name: np.array([getattr(one, name) for one in each]) for name in Certified._fields}

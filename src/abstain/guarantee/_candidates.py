@@ -4,11 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain._core.blocks import Block
-from abstain._core.kernels.ladder import climb
+from abstain._core.kernels.cost_grid import count_along_costs
 from abstain._core.losses import Loss
 from abstain._core.probabilities import Probabilities
 from abstain._core.realized_paths import outcomes
-from abstain.guarantee._risks import AnswerCounts, Floats
+from abstain._utils.types import Floats
+from abstain.guarantee._risks import AnswerCounts
 
 # Small costs by ratio, for targets that are hard to meet and for probabilities that claim too much; larger ones by
 # difference. They are the same for all data: a choice that looked at the sample would have to be paid for.
@@ -28,7 +29,7 @@ def count_by_label(table: Probabilities, truth: NDArray[np.int8], loss: Loss, co
     total, counter = np.zeros((4, table.n_labels, costs.shape[1]), np.int32), _Counter(table, truth, loss, costs)
     for block in table.blocks(loss.entries_per_block):
         counts = np.zeros_like(total)
-        counter.count(block, AnswerCounts(*counts), by_label=True)
+        counter.count(block, counts, by_label=True)
         total += counts
     return AnswerCounts(*total)
 
@@ -38,11 +39,11 @@ def count_by_instance(table: Probabilities, truth: NDArray[np.int8], loss: Loss,
     if not loss.is_decomposable:
         found = outcomes(table.matrix, truth, loss)
         corners = np.stack([found.corner_at(float(cost)) for cost in costs[0]], axis=1)
-        known = found.hits, found.false_alarms, found.misses, found.answered
+        known = found.true_positives, found.false_positives, found.false_negatives, found.answered
         return AnswerCounts(*(np.asarray(count)[corners].astype(np.int32, copy=False) for count in known))
     total, counter = np.zeros((4, table.n_rows, costs.shape[1]), np.int32), _Counter(table, truth, loss, costs)
     for block in table.blocks(loss.entries_per_block):
-        counter.count(block, AnswerCounts(*total[:, block.rows]), by_label=False)
+        counter.count(block, total[:, block.rows], by_label=False)
     return AnswerCounts(*total)
 
 
@@ -51,12 +52,9 @@ class _Counter:
 
     def __init__(self, table: Probabilities, truth: NDArray[np.int8], loss: Loss, costs: Floats) -> None:
         self.table, self.truth, self.costs = table, truth, costs
-        self.error_costs = loss.read_error_costs(table.n_labels)
+        self.loss = loss
 
-    def count(self, block: Block, counts: AnswerCounts, *, by_label: bool) -> None:
-        """Add the counts of a block, by label or by instance."""
-        false_negative, false_positive = map(block.per_label, self.error_costs)
-        climb(
-            self.table.load(block), self.truth[block.rows], false_negative, false_positive, self.costs, by_label,
-            counts.true_positive, counts.false_positive, counts.false_negative, counts.answered,
-        )  # fmt: skip
+    def count(self, block: Block, counts: NDArray[np.int32], *, by_label: bool) -> None:
+        """Add the four counts of a block, by label or by instance."""
+        errors = self.loss.block_error_costs(block)
+        count_along_costs(self.table.load(block), self.truth[block.rows], errors, self.costs, by_label, counts)

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from abstain._core.kernels.betting import most_wealth
-
-Floats = NDArray[np.float64]
+from abstain._utils.types import Floats
 
 
 def binomial_p_value(bad: NDArray[np.integer], counted: NDArray[np.integer], bound: float) -> Floats:

@@ -15,9 +15,10 @@ from abstain._core.prediction import ABSTAIN, PartialPrediction
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Axes
 from abstain._utils.errors import InvalidProbabilities
-from abstain._utils.html import Marked, table
+from abstain._utils.html import HighlightedCell, table
+from abstain._utils.types import Floats
 from abstain.guarantee._request import Confidence
-from abstain.guarantee._risks import RISKS, Floats
+from abstain.guarantee._risks import RISKS
 
 SHOWN_LABELS = 20  # in the table of a notebook
 
@@ -109,12 +110,12 @@ class Rule(Generic[NumberT]):
         columns = (self.satisfied, self.cost, self.estimate, self.abstention)
         values = zip(*(np.atleast_1d(column)[:SHOWN_LABELS] for column in columns), strict=True)
         names = Axes(self.label_names).names(self.n_labels) if self.per == "label" else ["all labels"]
-        rows: list[list[str | Marked]] = []
+        rows: list[list[str | HighlightedCell]] = []
         for name, (satisfied, cost, estimate, abstention) in zip(names, values, strict=False):
             if satisfied:
                 rows.append([str(name), f"{cost:.4g}", f"{estimate:.4g}", f"{abstention:.1%}"])
             else:
-                rows.append([str(name), Marked("left open", "nothing can be shown"), "", f"{abstention:.1%}"])
+                rows.append([str(name), HighlightedCell("left open", "nothing can be shown"), "", f"{abstention:.1%}"])
         head = ["label", "cost", f"{self.risk} of the calibration sample", "left open of it"]
         more = f"… {len(names) - SHOWN_LABELS} more" if len(names) > SHOWN_LABELS else ""
         return table(self._guarantee(), head, rows, more)
@@ -135,4 +136,4 @@ def _abstain_on_labels(prediction: PartialPrediction, is_abstained: NDArray[np.b
     else:
         codes[:, columns] = ABSTAIN
     expected_loss = np.zeros(len(prediction)) if is_abstained.all() else prediction.expected_loss
-    return PartialPrediction.trusted(codes, prediction.axes, expected_loss)
+    return PartialPrediction.from_codes(codes, prediction.axes, expected_loss)

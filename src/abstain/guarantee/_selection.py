@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from abstain._utils.types import Floats
 from abstain.guarantee._candidates import COST_SHARES
 from abstain.guarantee._p_values import betting_p_value, binomial_p_value, hoeffding_bentkus_p_value
-from abstain.guarantee._risks import Floats, Sample
+from abstain.guarantee._risks import Sample
 
 N_STARTS = 16
 """The number of candidates among which the rest of the error is divided. Measured: 8 and less may miss the few

@@ -11,7 +11,7 @@ from abstain._core.losses import Loss
 from abstain._core.penalties import BoundPenalty, Penalty
 from abstain._core.prediction import ABSTAIN, Prediction
 from abstain._core.prediction_writer import with_rows
-from abstain._core.probabilities import Probabilities, hint_at_scale, no_probability, rounding_slack
+from abstain._core.probabilities import Probabilities, hint_at_scale, invalid_probability, rounding_slack
 from abstain._core.tables import Axes, Matrix
 from abstain._utils.errors import InvalidProbabilities
 from abstain.streams._read.batches import Batch
@@ -45,7 +45,7 @@ def bad_value_error(batch: Batch) -> InvalidProbabilities:
     rows, columns, values = find_bad_values(batch)
     i, j = int(rows[0]), int(columns[0])
     hint = _hint_at_column(batch, i, j) or hint_at_scale(values.astype(np.float64), rows, len(batch))
-    return no_probability(describe_cell(batch, i, j, values[0]), hint)
+    return invalid_probability(describe_cell(batch, i, j, values[0]), hint)
 
 
 def describe_cell(batch: Batch, i: int, j: int, value: Any) -> str:
@@ -108,7 +108,7 @@ def decide_despite_bad_values(batch: Batch, loss: Loss, penalty: Penalty) -> tup
     stack = sparse.vstack if sparse.issparse(matrix) else np.vstack
     codes = with_rows(prediction.codes, changed[order], stack([codes for codes, _ in parts])[order])
     prediction.expected_loss[changed] = np.concatenate([expected for _, expected in parts])
-    return type(prediction).trusted(codes, prediction.axes, prediction.expected_loss), len(rows)
+    return type(prediction).from_codes(codes, prediction.axes, prediction.expected_loss), len(rows)
 
 
 def _runs(rows: NDArray[np.intp]) -> tuple[list[int], list[slice]]:
@@ -132,7 +132,7 @@ def _decide_others(
     if len(others) == 0:
         return (sparse.csr_array(abstained) if sparse.issparse(matrix) else abstained), np.full(n, charged)
     table = Probabilities(matrix[:, others])
-    rest = decide_bound(table, loss.restricted(others, m), bound.given(bad))
+    rest = decide_bound(table, loss.restricted(others, m), bound.with_abstained(bad))
     if sparse.issparse(matrix):
         joined = sparse.hstack([rest.codes, sparse.csr_array(abstained.astype(rest.codes.dtype))], format="csr")
         indices = np.concatenate([others, bad])[joined.indices]

@@ -247,4 +247,4 @@ class _AllocationDecider:
         rows = slice(self.n_done, self.n_done + len(table))
         self.n_done = rows.stop
         axes = Axes(table.label_names, table.index)
-        return type(whole).trusted(whole.codes[rows], axes, whole.expected_loss[rows])
+        return type(whole).from_codes(whole.codes[rows], axes, whole.expected_loss[rows])

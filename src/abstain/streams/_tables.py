@@ -119,7 +119,7 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     if isinstance(table, Prediction):
         codes, axes = table.codes, table.axes
         if sparse.issparse(codes) and isinstance(table, PartialRanking):
-            codes = table._corner(*table.shape)  # what a sparse ranking does not store has a position all the same
+            codes = table.to_dense()  # what a sparse ranking does not store has a position all the same
         abstained = codes == ABSTAIN
     else:
         codes, axes = read_matrix(table, "table", InvalidDataset)

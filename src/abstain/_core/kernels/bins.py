@@ -1,14 +1,14 @@
-"""Positive numbers, counted in bins."""
+"""Histograms of integer keys."""
 
 from abstain._utils.compilation import kernel
 
 
 @kernel
 def fill_bins(keys, sizes, lowest, bins):
-    """Count each key in bins[key − lowest], as often as its size; keys below the lowest go to the first bin.
+    """Add the size of each key to bins[key − lowest]; keys below the lowest go to the first bin.
 
-    Returns the greatest key; if there is no bin for it, it was not counted, nor were others like it. sizes has one
-    number for all keys or one for each.
+    Returns the greatest key. Keys beyond the last bin are not counted: the caller compares the greatest key with the
+    number of bins. sizes has one number for all keys or one for each.
     """
     greatest = lowest
     for i in range(keys.shape[0]):

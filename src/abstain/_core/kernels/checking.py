@@ -1,4 +1,4 @@
-"""The one question the door asks of every number."""
+"""The range check that every probability passes."""
 
 from abstain._utils.compilation import kernel
 

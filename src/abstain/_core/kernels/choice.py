@@ -2,10 +2,10 @@
 
 Rounding and quadrature leave errors of about 1e-13 in what a decision is expected to cost, so predictions that are
 equally good come out a little apart. `TIE` says how far apart is still equal, and of equals the one with fewest
-abstentions is taken. Everything that decides uses one of two forms:
+abstentions is taken. Every decision uses one of two forms:
 
 * Where each abstention costs the same, c, it counts as `tipped(c)`: it must save more than that. So the decision at c
-  is the optimum for a cost that is a hair higher, where nothing ties. Each instance has its *break costs*, from which
+  is the optimum for a slightly higher cost, where nothing ties. Each instance has its *break costs*, from which
   on it abstains on fewer labels; at c, all that are ≤ tipped(c) are passed. Break costs of different instances are one
   if a decision cannot tell them apart: b ≤ b' ≤ tipped(b).
 * For any other penalty, totals of at most least + TIE · (tie_scale + |least|) are equal.
@@ -19,10 +19,10 @@ import numpy as np
 from abstain._utils.compilation import kernel
 
 TIE = 1e-12
-"""What differs by less is equal: then answer, do not abstain."""
+"""Relative difference up to which two expected totals are equal; of equal ones, the fewest abstentions are taken."""
 
 SLACK = TIE / 8
-"""How far off a value may be: of predictions with as many abstentions, one is better only by more than this."""
+"""Numerical error of a value: of predictions with as many abstentions, one is better only by more than this."""
 
 
 @kernel

@@ -8,7 +8,7 @@ from abstain._utils.compilation import kernel
 
 @kernel
 def lower_hull(values, tie_scale, breaks, counts, sizes):
-    """Break costs of each row: where the best number of abstentions changes, and to what.
+    """Find the break costs of each row: where the best number of abstentions changes, and to which number.
 
     counts[i, 0] is the number of abstentions at cost 0; from breaks[i, j] on, counts[i, j + 1] < counts[i, j] is best.
     They are the corners and slopes of the lower convex hull of values[i]. sizes[i] is the number of break costs. Values

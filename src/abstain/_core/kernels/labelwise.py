@@ -1,73 +1,95 @@
 """Losses whose best partial prediction answers the labels it is most certain of: Hamming and subset 0/1.
 
 A label's *score* is what answering it costs in expectation, min(fn·p, fp·(1 − p)), less its own price of abstention.
-Cost arrays have one row for all instances or one row each; ``shape[0] > 1`` tells.
+Arrays of costs and prices have one row for all instances or one row each; ``shape[0] > 1`` tells.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from abstain._core.kernels.choice import tipped
+from abstain._core.kernels.codes import ABSTAIN
 from abstain._utils.compilation import kernel
 
 
+class ErrorCosts(NamedTuple):
+    """The cost of a false negative and of a false positive.
+
+    Each is one number (0-dimensional) for all labels, or one per label; for a block, a table of one or n rows.
+    """
+
+    false_negative: NDArray[np.float64]
+    false_positive: NDArray[np.float64]
+
+
+class SparseEntries(NamedTuple):
+    """The stored entries of consecutive sparse rows: probabilities, labels, and where each row begins.
+
+    p and labels begin where the first row does; indptr counts from any number on.
+    """
+
+    p: NDArray[np.floating[Any]]
+    labels: NDArray[np.integer[Any]]
+    indptr: NDArray[np.integer[Any]]
+
+
 @kernel(fastmath={"reassoc", "contract", "nsz"})
-def answer_where_cheap(p, false_negative, false_positive, review, codes, expected):
+def answer_where_cheap(p, error_costs, prices, codes, expected):
     """Linear penalties: answer iff the expected cost of answering is at most the label's price of abstention."""
     n, m = p.shape
     for i in range(n):
-        fn = false_negative[i if false_negative.shape[0] > 1 else 0]
-        fp = false_positive[i if false_positive.shape[0] > 1 else 0]
-        price = review[i if review.shape[0] > 1 else 0]
+        fn = error_costs.false_negative[i if error_costs.false_negative.shape[0] > 1 else 0]
+        fp = error_costs.false_positive[i if error_costs.false_positive.shape[0] > 1 else 0]
+        price = prices[i if prices.shape[0] > 1 else 0]
         total = 0.0
         for j in range(m):
             if_zero = fn[j] * p[i, j]
             if_one = fp[j] * (1.0 - p[i, j])
             score = min(if_zero, if_one)
             total += min(score, price[j])
-            codes[i, j] = (1 if if_zero > if_one else 0) if score <= tipped(price[j], 0.0) else -1
+            codes[i, j] = (1 if if_zero > if_one else 0) if score <= tipped(price[j], 0.0) else ABSTAIN
         expected[i] = total
 
 
 @kernel
-def answer_entries_where_cheap(p, labels, indptr, false_negative, false_positive, slope, own, codes, expected):
-    """The same for the stored entries of consecutive sparse rows: what is not stored is answered 0 at no cost.
+def cost_of_label(costs, label):
+    """costs[label], or the one number (0-dimensional) that holds for all labels."""
+    if costs.ndim == 0:
+        return costs[()]
+    return costs[label]
 
-    p, labels and codes begin where the first row does; a cost is one number (0-dimensional) or one for each label, and
-    a label's price is slope + own. Each row is added up in order.
+
+@kernel
+def answer_entries_where_cheap(entries, error_costs, slope, own, codes, expected):
+    """Linear penalties on the stored entries of consecutive sparse rows: what is not stored is answered 0 at no cost.
+
+    codes begins where the first row does; a cost is one number (0-dimensional) or one for each label, and a label's
+    price is slope + own. Each row is added up in order.
     """
-    fn, fp, price = 0.0, 0.0, slope
-    if false_negative.ndim == 0:
-        fn = false_negative[()]
-    if false_positive.ndim == 0:
-        fp = false_positive[()]
-    if own.ndim == 0:
-        price = slope + own[()]
+    p, labels, indptr = entries.p, entries.labels, entries.indptr
+    false_negative, false_positive = error_costs.false_negative, error_costs.false_positive
     for i in range(indptr.shape[0] - 1):
         total = 0.0
         for k in range(indptr[i] - indptr[0], indptr[i + 1] - indptr[0]):
-            if false_negative.ndim == 1:
-                fn = false_negative[labels[k]]
-            if false_positive.ndim == 1:
-                fp = false_positive[labels[k]]
-            if own.ndim == 1:
-                price = slope + own[labels[k]]
-            chance = np.float64(p[k])
-            if_zero = fn * chance
-            if_one = fp * (1.0 - chance)
+            chance, price = np.float64(p[k]), slope + cost_of_label(own, labels[k])
+            if_zero = cost_of_label(false_negative, labels[k]) * chance
+            if_one = cost_of_label(false_positive, labels[k]) * (1.0 - chance)
             score = min(if_zero, if_one)
             total += min(score, price)
-            codes[k] = (1 if if_zero > if_one else 0) if score <= tipped(price, 0.0) else -1
+            codes[k] = (1 if if_zero > if_one else 0) if score <= tipped(price, 0.0) else ABSTAIN
         expected[i] = total
 
 
 @kernel
-def score(p, false_negative, false_positive, price, scores):
-    """scores[i, j] = what answering label j saves (negative) or costs against abstaining at its price."""
+def score(p, error_costs, prices, scores):
+    """scores[i, j] = what answering label j costs more than abstaining on it at its price."""
     n, m = p.shape
     for i in range(n):
-        fn = false_negative[i if false_negative.shape[0] > 1 else 0]
-        fp = false_positive[i if false_positive.shape[0] > 1 else 0]
-        c = price[i if price.shape[0] > 1 else 0]
+        fn = error_costs.false_negative[i if error_costs.false_negative.shape[0] > 1 else 0]
+        fp = error_costs.false_positive[i if error_costs.false_positive.shape[0] > 1 else 0]
+        c = prices[i if prices.shape[0] > 1 else 0]
         for j in range(m):
             scores[i, j] = min(fn[j] * p[i, j], fp[j] * (1.0 - p[i, j])) - c[j]
 
@@ -97,13 +119,13 @@ def profile_of_product(sorted_scores, values):
 
 
 @kernel
-def answer_most_certain(p, false_negative, false_positive, price, sorted_scores, n_abstained, codes):
+def answer_most_certain(p, error_costs, prices, sorted_scores, n_abstained, codes):
     """Answer the labels with the smallest scores (see `score`); of labels equal at the threshold, the first ones."""
     n, m = p.shape
     for i in range(n):
-        fn = false_negative[i if false_negative.shape[0] > 1 else 0]
-        fp = false_positive[i if false_positive.shape[0] > 1 else 0]
-        c = price[i if price.shape[0] > 1 else 0]
+        fn = error_costs.false_negative[i if error_costs.false_negative.shape[0] > 1 else 0]
+        fp = error_costs.false_positive[i if error_costs.false_positive.shape[0] > 1 else 0]
+        c = prices[i if prices.shape[0] > 1 else 0]
         n_answered = m - n_abstained[i]
         threshold = sorted_scores[i, n_answered - 1] if n_answered > 0 else -np.inf
         within = 0
@@ -112,10 +134,10 @@ def answer_most_certain(p, false_negative, false_positive, price, sorted_scores,
             if_one = fp[j] * (1.0 - p[i, j])
             answered = min(if_zero, if_one) - c[j] <= threshold
             within += answered
-            codes[i, j] = (1 if if_zero > if_one else 0) if answered else -1
+            codes[i, j] = (1 if if_zero > if_one else 0) if answered else ABSTAIN
         j = m
         while within > n_answered and j > 0:
             j -= 1
             if min(fn[j] * p[i, j], fp[j] * (1.0 - p[i, j])) - c[j] == threshold:
-                codes[i, j] = -1
+                codes[i, j] = ABSTAIN
                 within -= 1

@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain._core.kernels.choice import SLACK, TIE
+from abstain._core.kernels.codes import ABSTAIN
 from abstain._utils.compilation import kernel
 
-NEGLIGIBLE = 1e-15
+NEGLIGIBLE = 1e-15  # share of a head's first term below which its last ones do not matter
 SMALLEST = 1e-290  # anything smaller is set to 0: denormal numbers are slow, and far below rounding here
 LANES = 16  # rows of the table are padded to full vector iterations
 
@@ -43,6 +44,7 @@ class OverlapRule(NamedTuple):
 
 @kernel
 def _fill_tails(p, rule, tails):
+    """tails[l, q] for every l and term q."""
     m = p.shape[0]
     for q in range(rule.weights.shape[0]):
         tails[m, q] = 1.0
@@ -102,7 +104,7 @@ def _fill_heads(p, rule, heads, misses, terms):
 def _value_and_slope(heads, k, tails, l, fade_out, count):
     """value(k, l) and Σ heads·fade_out·tails: times p_{l−1}, what value(k, l) gained over value(k, l − 1).
 
-    Whole arrays and indices, here and below: making views would count references, which costs more than the sum.
+    Whole arrays and indices, here and below: views would be reference-counted, which takes longer than the sum.
     """
     value = slope = 0.0
     for q in range(count):
@@ -117,7 +119,8 @@ def _bound_inside(p, penalty, floor, concave, k, lo, hi, at_lo, at_hi):
     """An upper bound of value(k, l) − penalty[l − k] over lo < l < hi, from (value, slope) at both ends.
 
     The increments of value between lo and hi lie between p[hi − 1]·slope(lo) and p[lo]·slope(hi). If the penalty is
-    concave, a line minus it is convex, so its maximum is at an end; otherwise only the least penalty ahead is known.
+    concave, a line minus it is convex, so its maximum is at an end; otherwise only the least penalty from there on is
+    known.
     """
     if not concave:
         return at_hi[0] - floor[lo + 1 - k]
@@ -187,7 +190,7 @@ def _best_gap(p, penalty, tie, floor, concave, heads, tails, fade_out, terms, ze
         if zeros[a] - penalty[a] > best + slack:
             best, best_a = zeros[a] - penalty[a], a
     # Both ends of each k; what may lie between them is bounded.
-    promising = 0
+    best_bound_k = 0
     for k in range(1, m + 1):
         ends[k, 0] = ends[k, 4] = -np.inf
         ends[k, 2], ends[k, 3] = _value_and_slope(heads, k, tails, m, fade_out, terms[k])
@@ -201,11 +204,11 @@ def _best_gap(p, penalty, tie, floor, concave, heads, tails, fade_out, terms, ze
         if m - k > 1:
             at_lo, at_hi = (ends[k, 0], ends[k, 1]), (ends[k, 2], ends[k, 3])
             ends[k, 4] = _bound_inside(p, penalty, floor, concave, k, k, m, at_lo, at_hi)
-            if promising == 0 or ends[k, 4] > ends[promising, 4]:
-                promising = k
-    # The best gain, the most promising k first: a good incumbent discards most of the others unseen.
+            if best_bound_k == 0 or ends[k, 4] > ends[best_bound_k, 4]:
+                best_bound_k = k
+    # The best gain, the k with the greatest bound first: a good first find rules out most of the others.
     for turn in range(m):
-        k = turn if turn > 0 else promising
+        k = turn if turn > 0 else best_bound_k
         if k > 0 and ends[k, 4] > best + slack:
             gain, a, ends[k, 4] = _explore(
                 p, penalty, floor, concave, heads, tails, fade_out, terms[k], k, ends, best + slack, m, slack, stack
@@ -234,14 +237,14 @@ def _best_gap(p, penalty, tie, floor, concave, heads, tails, fade_out, terms, ze
     value, best_k = _first_start(
         best_a, level - TIE + penalty[best_a], zeros, heads, tails, fade_out, terms, ends, penalty[best_a]
     )
-    return value, best_k, best_a  # of this answer, whatever else was looked at
+    return value, best_k, best_a
 
 
 @kernel
 def _first_start(a, level, zeros, heads, tails, fade_out, terms, ends, penalty):
     """The best value with a abstentions, and the least k that has it: equal ones are told apart as in the profile.
 
-    Values below the level are none of the best; the ends of a row and what bounds its inside tell where those are.
+    Values below the level cannot be the best: `ends` bounds the values of each k, so that most of them are skipped.
     """
     m = zeros.shape[0] - 1
     best, best_k = zeros[a], 0
@@ -256,7 +259,7 @@ def _first_start(a, level, zeros, heads, tails, fade_out, terms, ends, penalty):
 
 @kernel
 def decide_overlap(ranked, penalties, ties, concave, nothing, rule, start, n_abstained, losses):
-    """The best (k, l) for each penalty and row: k in start, l − k in n_abstained; what a row needs is made once.
+    """Find the best (k, l) for each penalty and row: k in start, l − k in n_abstained.
 
     Invariants: each row of ranked decreases; penalties[r] and ties[r] are as `BoundPenalty.counted` gives them;
     concave[r] says that the penalty's steps never grow; nothing is the value of 0/0; the results are (s, n), losses
@@ -291,7 +294,7 @@ def decide_overlap(ranked, penalties, ties, concave, nothing, rule, start, n_abs
 def _two_rows(heads, columns, count, k, length, row, next_row):
     """value(k, l) and value(k + 1, l) for k ≤ l < k + length: each load of a tail serves twice.
 
-    Unsigned indices spare the loops the question whether an index is negative; without it they are not vectorised.
+    Unsigned indices need no check whether they are negative; with that check the loops are not vectorised.
     """
     one, k, length = np.uint64(1), np.uint64(k), np.uint64(length)
     for j in range(length):
@@ -355,7 +358,7 @@ def profile_of_overlap(ranked, nothing, rule, values, start):
 
 @kernel
 def answer_around_gap(p, ranked, start, n_abstained, codes):
-    """1 on the labels ranked before start, 0 on those ranked from start + n_abstained on, −1 between.
+    """1 on the labels ranked before start, 0 on those ranked from start + n_abstained on, abstained between.
 
     Equal probabilities are ranked by label: only the values at the two edges of the gap need counting.
     """
@@ -368,7 +371,7 @@ def answer_around_gap(p, ranked, start, n_abstained, codes):
         for j in range(m):
             at_least_upper += p[i, j] >= upper
             above_lower += p[i, j] > lower
-            codes[i, j] = 1 if p[i, j] >= upper else (-1 if p[i, j] > lower else 0)
+            codes[i, j] = 1 if p[i, j] >= upper else (ABSTAIN if p[i, j] > lower else 0)
         if at_least_upper == k and above_lower == l:
             continue
         # Labels that are equal stand on both sides of an edge.
@@ -380,12 +383,12 @@ def answer_around_gap(p, ranked, start, n_abstained, codes):
             if x > upper:
                 codes[i, j] = 1
             elif x == upper:
-                codes[i, j] = 1 if above_upper < k else (-1 if above_upper < l else 0)
+                codes[i, j] = 1 if above_upper < k else (ABSTAIN if above_upper < l else 0)
                 above_upper += 1
             elif x > lower:
-                codes[i, j] = -1
+                codes[i, j] = ABSTAIN
             elif x == lower:
-                codes[i, j] = -1 if above_lower < l else 0
+                codes[i, j] = ABSTAIN if above_lower < l else 0
                 above_lower += 1
             else:
                 codes[i, j] = 0
@@ -427,9 +430,9 @@ def expected_overlap(p, codes, nothing, rule, values):
 
 @kernel
 def savings_of_overlap(p, codes, rows, columns, nothing, rule, savings):
-    """What the expected measure loses if one more label is answered, as well as it can be: at each of some places.
+    """savings[k] = what the expected measure loses if label columns[k] of row rows[k] gets its best answer, too.
 
-    Invariants: the places lie where codes are −1, those of a row one after the other.
+    Invariants: these labels are abstained; those of a row follow each other.
     """
     size = rule.weights.shape[0]
     head, misses = np.empty(size), np.empty(size)

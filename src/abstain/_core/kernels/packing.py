@@ -1,14 +1,16 @@
 """Rows of a sparse matrix as rows of a narrow dense one, and back.
 
 A packed row holds the stored entries of one sparse row, in order, then padding. Labels that are not stored have
-probability 0 and are answered 0 at no risk, so padding stands for all of them.
+probability 0 and are answered 0 at no risk, so padding stands for all of them. Columns increase within each row.
 """
 
+from abstain._core.kernels.codes import ABSTAIN
 from abstain._utils.compilation import kernel
 
 
 @kernel
 def pack(indptr, data, rows, padding, packed):
+    """Copy the stored entries of some rows to the left of a dense table."""
     width = packed.shape[1]
     for i in range(rows.shape[0]):
         first = indptr[rows[i]]
@@ -19,6 +21,7 @@ def pack(indptr, data, rows, padding, packed):
 
 @kernel
 def unpack(indptr, packed, rows, data):
+    """Copy packed rows back to where their entries are stored."""
     for i in range(rows.shape[0]):
         first = indptr[rows[i]]
         for j in range(indptr[rows[i] + 1] - first):
@@ -26,24 +29,24 @@ def unpack(indptr, packed, rows, data):
 
 
 @kernel
-def count_kept(indptr, mark, everything, n_columns, first, last, kept):
-    """How many entries these rows of the result store: those with a mark, or all columns where `everything` says so."""
+def count_kept(indptr, mark, is_all_abstained, n_columns, first, last, kept):
+    """kept[i + 1] = how many entries row i of the result stores: those with a mark, or all if it abstains on all."""
     for i in range(first, last):
         count = 0
         for j in range(indptr[i], indptr[i + 1]):
             count += mark[j] != 0
-        kept[i + 1] = n_columns if everything[i] else count
+        kept[i + 1] = n_columns if is_all_abstained[i] else count
 
 
 @kernel
-def keep_marked(indptr, indices, data, mark, everything, first, last, kept, kept_indices, kept_data):
-    """The rows that `count_kept` counted, once their counts are added up; a row of everything is −1 throughout."""
+def keep_marked(indptr, indices, data, mark, is_all_abstained, first, last, kept, kept_indices, kept_data):
+    """Write the rows that `count_kept` has counted, once the counts are added up."""
     for i in range(first, last):
         at, end = kept[i], kept[i + 1]
-        if everything[i]:
+        if is_all_abstained[i]:
             for j in range(end - at):
                 kept_indices[at + j] = j
-                kept_data[at + j] = -1
+                kept_data[at + j] = ABSTAIN
         else:
             j = indptr[i]
             while at < end:  # what has no mark is overwritten by the next one
@@ -54,18 +57,18 @@ def keep_marked(indptr, indices, data, mark, everything, first, last, kept, kept
 
 
 @kernel
-def count_open(indptr, data, counts):
-    """How many entries of each row are −1."""
+def count_abstained(indptr, data, counts):
+    """counts[i] = the number of abstained labels in row i."""
     for i in range(indptr.shape[0] - 1):
         count = 0
         for j in range(indptr[i], indptr[i + 1]):
-            count += data[j] == -1
+            count += data[j] == ABSTAIN
         counts[i] = count
 
 
 @kernel
 def replace_rows(indptr, indices, data, rows, new_indptr, new_indices, new_data, out_indptr, out_indices, out_data):
-    """One sparse matrix with some of its rows taken from another.
+    """Write a sparse matrix with some of its rows taken from another.
 
     Invariants: rows increase; out_indptr is that of the result.
     """
@@ -85,9 +88,9 @@ def replace_rows(indptr, indices, data, rows, new_indptr, new_indices, new_data,
 
 @kernel
 def overlay(indptr, indices, data, new_indptr, new_indices, new_data, out_indptr, out_indices, out_data):
-    """One sparse matrix, with what another stores instead where it stores anything.
+    """Write a sparse matrix, with the entries of another one instead where that stores any.
 
-    Invariants: columns increase within each row; out_indptr counts what `count_together` does.
+    Invariants: out_indptr adds up what `count_together` counts.
     """
     for i in range(indptr.shape[0] - 1):
         j, end, k, new_end = indptr[i], indptr[i + 1], new_indptr[i], new_indptr[i + 1]
@@ -103,10 +106,7 @@ def overlay(indptr, indices, data, new_indptr, new_indices, new_data, out_indptr
 
 @kernel
 def look_up(indptr, indices, other_indptr, other_indices, other_data, found):
-    """What another sparse matrix stores at each place of the first; elsewhere `found` is left as it is.
-
-    Invariants: columns increase within each row.
-    """
+    """found[j] = what another sparse matrix stores at entry j of the first; unchanged where it stores nothing."""
     for i in range(indptr.shape[0] - 1):
         k, end = other_indptr[i], other_indptr[i + 1]
         for j in range(indptr[i], indptr[i + 1]):
@@ -118,7 +118,7 @@ def look_up(indptr, indices, other_indptr, other_indices, other_data, found):
 
 @kernel
 def count_together(left_indptr, left_indices, right_indptr, right_indices, counts):
-    """How many columns each row of two sparse matrices has that either stores; columns increase within each row."""
+    """counts[i] = the number of columns that row i of either of two sparse matrices stores."""
     for i in range(counts.shape[0]):
         j, left_end = left_indptr[i], left_indptr[i + 1]
         k, right_end = right_indptr[i], right_indptr[i + 1]
@@ -135,10 +135,11 @@ def count_together(left_indptr, left_indices, right_indptr, right_indices, count
 def pack_together(
     left_indptr, left_indices, left_data, right_indptr, right_indices, right_data, ranked, rows, columns, left, right
 ):
-    """Rows of two sparse matrices side by side, the same columns beneath each other; what one lacks is left as it is.
+    """Pack some rows of two sparse matrices so that entry (i, j) of both is about the same column.
 
-    If the right one holds positions (`ranked`), what it lacks has one too: see `lift_positions`.
-    Invariants: columns increase within each row; the packed arrays are as wide as `count_together` says.
+    What one of them does not store is left as it is; if the right one holds positions (`ranked`), a label that it does
+    not store has a position too: see `lift_positions`. Invariants: the packed arrays are as wide as `count_together`
+    says.
     """
     for i in range(rows.shape[0]):
         j, left_end = left_indptr[rows[i]], left_indptr[rows[i] + 1]
@@ -164,8 +165,8 @@ def pack_together(
 
 
 @kernel
-def lift_positions(union_indptr, union_indices, indptr, indices, data, lifted):
-    """Positions of some labels: those that are not stored follow the stored ones that are ranked, by label."""
+def lift_positions(union_indptr, union_indices, indptr, indices, data, positions):
+    """Write positions of more labels than are stored: the others follow the stored ones that are ranked, by label."""
     for i in range(indptr.shape[0] - 1):
         n_ranked = 0
         for j in range(indptr[i], indptr[i + 1]):
@@ -175,6 +176,6 @@ def lift_positions(union_indptr, union_indices, indptr, indices, data, lifted):
             while j < indptr[i + 1] and indices[j] < union_indices[at]:
                 j += 1
             if j < indptr[i + 1] and indices[j] == union_indices[at]:
-                lifted[at] = data[j]
+                positions[at] = data[j]
             else:
-                lifted[at] = n_ranked + union_indices[at] - (j - indptr[i])
+                positions[at] = n_ranked + union_indices[at] - (j - indptr[i])

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from abstain._core.kernels.codes import ABSTAIN
 from abstain._utils.compilation import kernel
 
 
@@ -22,7 +23,7 @@ def order_equals_by_label(p, order):
 
 @kernel
 def profile_of_ranking(p, order, values, start):
-    """Least expected number of wrongly ordered pairs with a labels left out, and how many ranked ones precede the gap.
+    """Least expected number of wrongly ordered pairs with a labels abstained, and how many ranked ones precede these.
 
     Invariants: p[i, order[i]] decreases. The best set of d labels is the first `left` and the last d − left in that
     order. With α = Σ (1 − p) over the former and β = Σ p over the latter, a further label x between them costs
@@ -54,7 +55,7 @@ def profile_of_ranking(p, order, values, start):
 
 @kernel
 def positions_around_gap(order, start, n_abstained, positions):
-    """Positions of the ranked labels; −1 for order[start : start + n_abstained]."""
+    """Write the positions of the ranked labels, and ABSTAIN for order[start : start + n_abstained]."""
     n, m = order.shape
     for i in range(n):
         end = start[i] + n_abstained[i]
@@ -62,22 +63,22 @@ def positions_around_gap(order, start, n_abstained, positions):
             if j < start[i]:
                 positions[i, order[i, j]] = j
             elif j < end:
-                positions[i, order[i, j]] = -1
+                positions[i, order[i, j]] = ABSTAIN
             else:
                 positions[i, order[i, j]] = j - n_abstained[i]
 
 
 @kernel
 def savings_of_ranking(p, positions, rows, columns, savings):
-    """How many wrongly ordered pairs a label that is not ranked is expected to add where it adds fewest.
+    """savings[k] = the wrongly ordered pairs that label columns[k] of row rows[k] is expected to add at its best place.
 
-    Between two neighbours, a label of probability x adds x · Σ (1 − p) over those ahead and (1 − x) · Σ p over those
-    behind. Labels of probability 0 that a packed row does not show leave gaps between the positions.
+    Between two neighbours, a label of probability x adds x · Σ (1 − p) over those before and (1 − x) · Σ p over those
+    after it. Labels of probability 0 that a packed row does not show leave gaps between the positions.
 
-    Invariants: the places lie where positions are −1, those of a row one after the other.
+    Invariants: these labels are not ranked; those of a row follow each other.
     """
     m = p.shape[1]
-    ahead, behind = np.empty(m + 1), np.empty(m + 1)
+    before, after = np.empty(m + 1), np.empty(m + 1)
     last, size = -1, 0
     for k in range(rows.shape[0]):
         if rows[k] != last:
@@ -85,16 +86,16 @@ def savings_of_ranking(p, positions, rows, columns, savings):
             order = np.argsort(positions[last])[np.count_nonzero(positions[last] < 0) :]
             total = position = 0.0
             for j in order:
-                ahead[size] = total  # ahead of what is not shown, too: that costs nothing
+                before[size] = total  # before the labels that are not shown, too: that costs nothing
                 total += positions[last, j] - position + 1.0 - p[last, j]
                 position = positions[last, j] + 1.0
                 size += 1
-            ahead[size] = total
-            behind[size] = 0.0
+            before[size] = total
+            after[size] = 0.0
             for t in range(size):
-                behind[size - 1 - t] = behind[size - t] + p[last, order[size - 1 - t]]
+                after[size - 1 - t] = after[size - t] + p[last, order[size - 1 - t]]
         x = p[last, columns[k]]
         least = np.inf
         for t in range(size + 1):
-            least = min(least, x * ahead[t] + (1.0 - x) * behind[t])
+            least = min(least, x * before[t] + (1.0 - x) * after[t])
         savings[k] = least

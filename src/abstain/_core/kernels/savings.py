@@ -1,9 +1,29 @@
-"""Spending reviews: which entries or instances are worth them."""
+"""Which entries or instances save most if they are reviewed."""
+
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from abstain._core.kernels.choice import tipped
+from abstain._core.kernels.codes import ABSTAIN
+from abstain._core.kernels.labelwise import cost_of_label
 from abstain._utils.compilation import kernel
+
+
+class ReviewBuffers(NamedTuple):
+    """What `review_above` and `review_entries_above` fill in.
+
+    codes and expected are the answers and what each row costs, reviews included; n_abstained[i] is how many labels of
+    row i are abstained. position and value are for collected entries: where in the flat block, and what they save; they
+    have one place more than there are entries.
+    """
+
+    codes: NDArray[np.int8]
+    expected: NDArray[np.float64]
+    n_abstained: NDArray[np.int64]
+    position: NDArray[np.int64]
+    value: NDArray[np.float64]
 
 
 @kernel
@@ -13,18 +33,18 @@ def saving(risk, cost):
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
-def review_above(p, false_negative, false_positive, review, low, high, codes, expected, n_open, position, value):
-    """Leave open where a review saves more than `high`; collect where it saves at most that, but more than `low`.
+def review_above(p, error_costs, review, low, high, out):
+    """Abstain where a review saves more than `high`; collect entries where it saves at most that, but more than `low`.
 
-    expected[i] is what row i costs then, reviews included; n_open[i] how many labels are left open. Returns how many
-    entries were collected: where in the flat block, and what they save. Cost arrays are as in `certainty`; position and
-    value have room for one more than all entries.
+    Returns how many entries were collected. error_costs and review are tables as in `labelwise`; out is a
+    `ReviewBuffers`.
     """
+    codes, expected, n_abstained, position, value = out
     n, m = p.shape
     found = 0
     for i in range(n):
-        fn = false_negative[i if false_negative.shape[0] > 1 else 0]
-        fp = false_positive[i if false_positive.shape[0] > 1 else 0]
+        fn = error_costs.false_negative[i if error_costs.false_negative.shape[0] > 1 else 0]
+        fp = error_costs.false_positive[i if error_costs.false_positive.shape[0] > 1 else 0]
         cost = review[i if review.shape[0] > 1 else 0]
         total, above, beyond = 0.0, 0.0, 0.0  # counted in the type of the data: several at a time
         for j in range(m):
@@ -32,65 +52,57 @@ def review_above(p, false_negative, false_positive, review, low, high, codes, ex
             if_one = fp[j] * (1.0 - p[i, j])
             risk = min(if_zero, if_one)
             saved = saving(risk, cost[j])
-            codes[i, j] = (1 if if_zero > if_one else 0) if saved <= high else -1
+            codes[i, j] = (1 if if_zero > if_one else 0) if saved <= high else ABSTAIN
             total += cost[j] if saved > high else risk
             above += 1.0 if saved > high else 0.0
             beyond += 1.0 if saved > low else 0.0
-        expected[i], n_open[i] = total, above
+        expected[i], n_abstained[i] = total, above
         if beyond <= above:
             continue
         for j in range(m):
             saved = saving(min(fn[j] * p[i, j], fp[j] * (1.0 - p[i, j])), cost[j])
-            position[found] = i * m + j  # overwritten by the next one, if it is none
+            position[found] = i * m + j  # overwritten by the next entry unless it is collected
             value[found] = saved
             found += (saved > low) & (saved <= high)
     return found
 
 
 @kernel
-def review_entries_above(
-    p, labels, indptr, false_negative, false_positive, review, low, high, codes, expected, n_open, position, value
-):
-    """The same for the stored entries of consecutive sparse rows, as in `certainty.answer_entries_where_cheap`."""
-    fn, fp, cost = 0.0, 0.0, 0.0
-    if false_negative.ndim == 0:
-        fn = false_negative[()]
-    if false_positive.ndim == 0:
-        fp = false_positive[()]
-    if review.ndim == 0:
-        cost = review[()]
+def review_entries_above(entries, error_costs, review, low, high, out):
+    """Abstain and collect, as `review_above` does, among the stored entries of consecutive sparse rows.
+
+    entries is a `labelwise.SparseEntries`; error_costs and review are numbers (0-dimensional) or one for each label.
+    """
+    p, labels, indptr = entries.p, entries.labels, entries.indptr
+    false_negative, false_positive = error_costs.false_negative, error_costs.false_positive
+    codes, expected, n_abstained, position, value = out
     found = 0
     for i in range(indptr.shape[0] - 1):
         total, above = 0.0, 0
         for k in range(indptr[i] - indptr[0], indptr[i + 1] - indptr[0]):
-            if false_negative.ndim == 1:
-                fn = false_negative[labels[k]]
-            if false_positive.ndim == 1:
-                fp = false_positive[labels[k]]
-            if review.ndim == 1:
-                cost = review[labels[k]]
-            chance = np.float64(p[k])
-            if_zero = fn * chance
-            if_one = fp * (1.0 - chance)
+            chance, cost = np.float64(p[k]), cost_of_label(review, labels[k])
+            if_zero = cost_of_label(false_negative, labels[k]) * chance
+            if_one = cost_of_label(false_positive, labels[k]) * (1.0 - chance)
             risk = min(if_zero, if_one)
             saved = saving(risk, cost)
-            codes[k] = (1 if if_zero > if_one else 0) if saved <= high else -1
+            codes[k] = (1 if if_zero > if_one else 0) if saved <= high else ABSTAIN
             total += cost if saved > high else risk
             above += saved > high
-            position[found] = k  # overwritten by the next one, if it is none
+            position[found] = k  # overwritten by the next entry unless it is collected
             value[found] = saved
             found += (saved > low) & (saved <= high)
-        expected[i], n_open[i] = total, above
+        expected[i], n_abstained[i] = total, above
     return found
 
 
 @kernel
-def best_of_labels(labels, values, most, order, taken, scarcity):
-    """Mark the at most most[j] largest positive values of each label j, of equal ones the first.
+def best_of_labels(labels, values, limits, order, taken, refused):
+    """Mark the largest positive values of each label j, at most limits[j] of them; of equal values the first.
 
-    Writes all places label by label into `order`; scarcity[j] is what the first refused one would have saved, or 0.
+    Writes the numbers of all entries, label by label, into `order`; refused[j] is the largest value that was not taken
+    because of the limit, or 0.
     """
-    m = most.shape[0]
+    m = limits.shape[0]
     end = np.zeros(m + 1, np.int64)
     for k in range(labels.shape[0]):
         end[labels[k] + 1] += 1
@@ -105,18 +117,18 @@ def best_of_labels(labels, values, most, order, taken, scarcity):
         for at in range(first, end[j]):
             n_positive += values[order[at]] > 0.0
         threshold, ties = 0.0, 0
-        if n_positive > most[j]:
+        if n_positive > limits[j]:
             positive = np.empty(n_positive)
             n_positive = 0
             for at in range(first, end[j]):
                 if values[order[at]] > 0.0:
                     positive[n_positive] = values[order[at]]
                     n_positive += 1
-            threshold = np.partition(positive, n_positive - 1 - most[j])[n_positive - 1 - most[j]]
-            ties = most[j]
+            threshold = np.partition(positive, n_positive - 1 - limits[j])[n_positive - 1 - limits[j]]
+            ties = limits[j]
             for at in range(n_positive):
                 ties -= positive[at] > threshold
-        scarcity[j] = threshold
+        refused[j] = threshold
         for at in range(first, end[j]):
             value = values[order[at]]
             tied = ties > 0 and value == threshold
@@ -126,21 +138,21 @@ def best_of_labels(labels, values, most, order, taken, scarcity):
 
 
 @kernel
-def best_of_rows(values, most, position, value):
-    """The at most `most` largest positive entries of each row, of equal ones the first; returns how many there are.
+def best_of_rows(values, limit, position, value):
+    """Collect the largest positive entries of each row, at most `limit`; of equal ones the first. Returns their number.
 
-    Invariants: position and value have room for n · most entries.
+    Invariants: position and value have n · limit places.
     """
     n, m = values.shape
     found = 0
     for i in range(n):
         threshold = 0.0
-        if most < m:
-            threshold = max(0.0, np.partition(values[i], m - most)[m - most]) if most > 0 else np.inf
+        if limit < m:
+            threshold = max(0.0, np.partition(values[i], m - limit)[m - limit]) if limit > 0 else np.inf
         above = 0
         for j in range(m):
             above += values[i, j] > threshold
-        ties = most - above if threshold > 0.0 else 0
+        ties = limit - above if threshold > 0.0 else 0
         for j in range(m):
             taken = values[i, j] > threshold
             if not taken and ties > 0 and values[i, j] == threshold:
@@ -155,7 +167,7 @@ def best_of_rows(values, most, position, value):
 
 @kernel
 def best_allocation(costs, capacity, choice):
-    """Least Σ costs[i, choice[i]] with Σ choice ≤ capacity: dynamic programming, exact.
+    """Minimise Σ costs[i, choice[i]] subject to Σ choice ≤ capacity, exactly, by dynamic programming.
 
     Invariants: costs is (n, width), +inf where a number is not allowed, finite at 0.
     """
@@ -164,17 +176,17 @@ def best_allocation(costs, capacity, choice):
     following = np.empty(capacity + 1)
     best = np.empty((n, capacity + 1), np.int32)
     for i in range(n):
-        for room in range(capacity + 1):
+        for left in range(capacity + 1):
             lowest, chosen = np.inf, 0
-            for a in range(min(width, room + 1)):
-                total = least[room - a] + costs[i, a]
+            for a in range(min(width, left + 1)):
+                total = least[left - a] + costs[i, a]
                 if total < lowest:
                     lowest, chosen = total, a
-            following[room] = lowest
-            best[i, room] = chosen
+            following[left] = lowest
+            best[i, left] = chosen
         least[:] = following
-    room = capacity
+    left = capacity
     for step in range(n):
         i = n - 1 - step
-        choice[i] = best[i, room]
-        room -= choice[i]
+        choice[i] = best[i, left]
+        left -= choice[i]

@@ -1,4 +1,7 @@
-"""The losses, and their names."""
+"""The losses and their registry.
+
+Begin with `base.Loss`; a new loss is one file here, registered in `LOSSES`.
+"""
 
 from typing import Literal, TypeAlias
 
@@ -36,16 +39,16 @@ LossLike: TypeAlias = str | Loss
 LOSSES: dict[str, type[Loss]] = {
     loss.name: loss for loss in (FMeasure, Hamming, Jaccard, Rank, SubsetZeroOne) if loss.name is not None
 }
-"""The catalogue: every loss that comes with the library, by name.
+"""Every loss that comes with the library, by name.
 
-What the command line, the displays, the experiments and the report say of a loss, and what they may ask of it, they
-take from its attributes: `title`, `axis_title`, `description`, `unit_description`, `text_forms`, `highest_cost`,
-`is_decomposable`, `answers_are_nested`, `takes_sparse`, `gives_rankings`.
+Command line, displays, experiments and report take their titles and sentences from the attributes of these classes
+(`title`, `axis_title`, `description`, `unit_description`, `text_forms`), and what a loss can do from `highest_cost`,
+`is_decomposable`, `answers_are_nested`, `takes_sparse` and `gives_rankings`.
 """
 
 
 def as_loss(loss: LossLike) -> Loss:
-    """The loss that the user means, by name or as it is."""
+    """Return a loss that was given by name or as an object."""
     if isinstance(loss, Loss):
         if loss.is_decomposable != isinstance(loss, DecomposableLoss):
             raise InvalidLoss(

@@ -1,11 +1,11 @@
-"""What every loss provides: its risk profile, the prediction that attains it, and the loss itself.
+"""The base class of all losses: risk profile, the prediction that attains it, and the loss itself.
 
 A loss works on one block of rows at a time: `p` are its probabilities (n × m, float64 in [0, 1]), `codes` its answers
-(1, 0, −1 = abstained; for rankings positions from 0, −1 = not ranked). Nothing here checks what the door has checked.
+(1, 0, or ABSTAIN; for rankings positions from 0, or ABSTAIN). Both have been validated before.
 
-Of a sparse table a block shows the stored labels only, and a few of probability 0 that stand for the others, which are
-answered 0: a block is narrower than the table, whose number of labels is `block.n_labels`, and what is known of each
-label is brought beside `p` by `block.per_label`.
+For a sparse table, a block holds the stored labels only, and a few of probability 0 that stand for the others, which
+are answered 0. Such a block is narrower than the table: the table has `block.n_labels` labels, and `block.per_label`
+arranges numbers per label in the order of `p`.
 """
 
 from abc import ABC, abstractmethod
@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain._core.blocks import Block, StoredEntries
+from abstain._core.kernels import labelwise
 from abstain._core.kernels.choice import choose
+from abstain._core.kernels.labelwise import ErrorCosts
 from abstain._core.penalties import BoundPenalty
 from abstain._core.prediction import PartialPrediction, PartialRanking, Prediction
 from abstain._utils.errors import InvalidLoss, InvalidPenalty
+from abstain._utils.types import Floats
 
-Floats = NDArray[np.float64]
 Codes = NDArray[Any]
 Counts = NDArray[np.integer[Any]]
 
@@ -38,31 +40,47 @@ class BlockProfile(NamedTuple):
         The order in which the loss arranges the labels of an instance, or the sorted values that determine it. Written
         by `Loss.profile` for `Loss.attain`; a loss need not use it.
     start : int array of shape (n, m + 1), or None
-        The abstained labels are the a labels from place start[i, a] of that order on; None if they are always the last.
+        The abstained labels are the a labels from position start[i, a] of that order on; None if they are always the
+        last ones.
     """
 
     values: Floats
     order_keys: NDArray[Any]
     start: NDArray[np.int32] | None
 
-    def of(self, rows: slice) -> "BlockProfile":
-        """A view of some rows."""
+    def rows(self, rows: slice) -> "BlockProfile":
+        """Return a view of some rows."""
         return BlockProfile(self.values[rows], self.order_keys[rows], None if self.start is None else self.start[rows])
 
 
-class Loss(ABC):
-    """ℓ(y_D, ŷ_D): how wrong the answered labels D are. Smaller is better; no answer, no loss.
+class BlockAnswers(NamedTuple):
+    """The arrays into which the decision for a block is written.
 
-    A loss that is a sum over labels subclasses `DecomposableLoss`, and says only what errors cost. Any other defines
-    `profile`, `attain`, `realized` and `expected`, and can then be decided, profiled, scored, drawn and given budgets.
-    What has to know more asks for `highest_cost`, `of_counts` or `answers_are_nested`, and raises an error if the loss
-    does not have it.
+    Attributes
+    ----------
+    codes : int array of shape (n, m), or one code for each stored entry of sparse rows
+        The answers.
+    expected : float array of shape (n,)
+        The expected generalised loss of each row.
+    """
+
+    codes: Codes
+    expected: Floats
+
+
+class Loss(ABC):
+    """ℓ(y_D, ŷ_D): how wrong the answered labels D are. Smaller is better; without any answer it is 0.
+
+    A loss that is a sum over labels subclasses `DecomposableLoss` and defines the costs of errors only. Any other loss
+    defines `profile`, `attain`, `realized` and `expected`: these are enough for decisions, risk profiles, scores,
+    curves and budgets. Functions that need more ask for `highest_cost`, `of_counts` or `answers_are_nested`, and raise
+    `InvalidLoss` if the loss does not provide it.
     """
 
     name: ClassVar[str | None] = None
-    """What `abstain.decide`, the command line, the experiments and the report call it; None if it is not registered."""
+    """The name under which the loss is registered, as in ``decide(p, "f1")``; None for a loss that is not."""
     description: ClassVar[str] = ""
-    """One sentence for people who choose a loss: what counts."""
+    """One sentence for users who choose a loss: what counts."""
     unit_description: ClassVar[str] = ""
     """What costs 1, as a clause: ``"an instance with any wrong answer costs 1"``."""
     text_forms: ClassVar[tuple[str, ...]] = ()
@@ -73,26 +91,28 @@ class Loss(ABC):
     True of subclasses of `DecomposableLoss`, and only of these.
     """
     answers_are_nested: ClassVar[bool] = False
-    """Whether a label that is answered at some linear cost is answered at each higher one, and the same."""
+    """Whether a label that is answered at some linear cost has the same answer at each higher cost."""
+    is_labelwise: ClassVar[bool] = False
+    """Whether the best prediction answers the labels with the least `label_risks`. True of `LabelwiseLoss` only."""
     takes_sparse: ClassVar[bool] = False
-    """Whether the loss can be asked about a block that leaves out labels of probability 0, which are answered 0.
+    """Whether the loss accepts blocks that leave out labels of probability 0, which are answered 0.
 
-    Of sparse tables most labels are left out. Right answers of 0 must not matter then, nor how many labels there are.
+    This requires that neither right answers of 0 nor the number of labels matter.
     """
     zeros_cost_nothing: bool = True
-    """Whether answering only labels of probability 0, all with 0, is free of risk."""
+    """Whether the expected loss is 0 if only labels of probability 0 are answered, all with 0."""
     label_names: tuple[Hashable, ...] | None = None
-    """What the labels are called that the loss prices one by one, if it was given by name."""
+    """Names of the labels, if the loss has parameters per label that were given by name."""
     gives_rankings: ClassVar[bool] = False
     """Whether the answers are positions in a ranking instead of labels."""
     tie_scale: ClassVar[float] = 1.0
     """1 if the loss is 1 minus a measure, so that its rounding errors are absolute; 0 if it is a sum."""
     order_key_type: ClassVar[type[np.generic]] = np.float64
-    """What the order_keys of a `BlockProfile` holds: sorted values, or an order."""
-    has_gap: ClassVar[bool] = True
-    """Whether the abstained labels may lie anywhere in the loss's order, so that their start must be kept."""
+    """The dtype of the order_keys of a `BlockProfile`: float for sorted values, int for an order."""
+    profile_has_start: ClassVar[bool] = True
+    """Whether a `BlockProfile` has `start`; False if the abstained labels are always the last in the loss's order."""
     entries_per_block: ClassVar[int] = 1 << 18
-    """How many probabilities are worked at a time: two megabytes, fewer where each takes long."""
+    """Probabilities per block: two megabytes, fewer where each takes long."""
 
     @property
     def title(self) -> str:
@@ -101,7 +121,7 @@ class Loss(ABC):
 
     @property
     def axis_title(self) -> str:
-        """What an axis with values of the loss is called, for example ``"1 − F1"``."""
+        """The title of an axis with values of the loss, for example ``"1 − F1"``."""
         return "loss"
 
     @property
@@ -122,38 +142,54 @@ class Loss(ABC):
         return type(self) is type(other) and all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
     def check(self, n_labels: int) -> None:
-        """Raise `InvalidLoss` if the loss has parameters that do not fit so many labels."""
+        """Raise `InvalidLoss` if the parameters of the loss do not fit the number of labels."""
 
     def restricted(self, labels: Counts, n_labels: int) -> "Loss":
-        """The loss of some of the n_labels labels alone: itself, if it treats all labels alike."""
+        """Return the loss of some of the labels alone: itself, if it treats all labels alike."""
         return self
 
-    def highest_cost(self, n_labels: int) -> float:
-        """The least linear cost known to be so high that every label is answered, whatever the probabilities.
+    def read_error_costs(self, n_labels: int) -> ErrorCosts:
+        """Return the validated costs of a false negative and a false positive, each one number or one per label.
 
-        The greatest loss of so many labels will always do.
+        Raises `InvalidLoss` if the loss is not a sum over labels (`is_decomposable`).
+        """
+        raise InvalidLoss(f"{self!r} is not a sum over labels, so its errors have no cost of their own")
+
+    def block_error_costs(self, block: Block) -> ErrorCosts:
+        """Return the error costs as tables for kernels: one row for all instances, or a row for each packed one."""
+        false_negative, false_positive = self.read_error_costs(block.n_labels)
+        return ErrorCosts(block.per_label(false_negative), block.per_label(false_positive))
+
+    def label_risks(self, block: Block, p: Floats) -> Floats:
+        """min(fn·p, fp·(1 − p)): the expected cost of the best answer to each label of a block, (n, m)."""
+        risks = np.empty_like(p)
+        labelwise.score(p, self.block_error_costs(block), np.zeros((1, p.shape[1])), risks)
+        return risks
+
+    def accumulate(self, sorted_costs: Floats, values: Floats) -> None:
+        """values[i, a] = the loss of m − a answers that cost sorted_costs[i, : m − a]; for labelwise losses."""
+        raise NotImplementedError
+
+    def largest_risk(self, n_labels: int) -> Floats:
+        """max_p min(fn·p, fp·(1 − p)) = 1 / (1/fn + 1/fp): from this cost on, each label is always answered."""
+        fn, fp = (np.broadcast_to(cost, n_labels) for cost in self.read_error_costs(n_labels))
+        with np.errstate(divide="ignore", over="ignore"):
+            return np.asarray(1.0 / (1.0 / fn + 1.0 / fp))
+
+    def highest_cost(self, n_labels: int) -> float:
+        """Return a linear cost from which on every label is answered, whatever the probabilities; the least one known.
+
+        The greatest possible loss is always such a cost.
         """
         raise InvalidLoss(
             f"{self!r} does not say from which cost of an abstention on everything is answered, which is needed here: "
             "define highest_cost(n_labels); the greatest loss there can be will do"
         )
 
-    def read_error_costs(self, n_labels: int) -> tuple[Floats, Floats]:
-        """Return the costs of a false negative and of a false positive, each one number or one per label.
-
-        Raise `InvalidLoss` if the loss is not a sum over labels.
-        """
-        raise InvalidLoss(f"{self!r} is not a sum over labels: its errors have no costs of their own")
-
-    def largest_risk(self, n_labels: int) -> Floats:
-        """Return for each label the least cost of an abstention from which on it is always answered.
-
-        Raise `InvalidLoss` if the loss is not a sum over labels.
-        """
-        raise InvalidLoss(f"{self!r} is not a sum over labels: labels have no risks of their own")
-
-    def of_counts(self, hits: Counts, extra: Counts, missed: Counts, answered: Counts) -> Floats | None:
-        """The loss, given how many labels are rightly 1, wrongly 1, wrongly 0, and answered at all.
+    def of_counts(
+        self, true_positives: Counts, false_positives: Counts, false_negatives: Counts, answered: Counts
+    ) -> Floats | None:
+        """Return the loss, given how many labels are rightly 1, wrongly 1, wrongly 0, and answered at all.
 
         None if the loss depends on more than that.
         """
@@ -168,7 +204,7 @@ class Loss(ABC):
             )
 
     def accept_sparse(self) -> None:
-        """Raise `InvalidLoss` if the loss cannot be asked about sparse tables."""
+        """Raise `InvalidLoss` if the loss does not accept sparse tables."""
         if not self.takes_sparse:
             raise InvalidLoss(
                 f"{self!r} does not take sparse tables, of which it would see the stored labels only (takes_sparse is "
@@ -177,75 +213,73 @@ class Loss(ABC):
 
     @abstractmethod
     def profile(self, block: Block, p: Floats, out: BlockProfile) -> None:
-        """Fill in the risk profile of a block."""
+        """Write the risk profile of a block into `out`."""
 
     @abstractmethod
     def attain(
         self, block: Block, p: Floats, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
     ) -> None:
-        """Write the best answers with so many abstentions."""
+        """Write into `codes` the best answers with n_abstained[i] abstentions in row i."""
 
-    def decide(self, block: Block, p: Floats, penalty: BoundPenalty, codes: Codes, expected: Floats) -> None:
-        """Write the best answers and their expected generalised loss."""
+    def decide(self, block: Block, p: Floats, penalty: BoundPenalty, out: BlockAnswers) -> None:
+        """Write the best answers of a block and their expected generalised loss."""
         profile = self.empty_profile(p.shape)
         self.profile(block, p, profile)
-        self.decide_from_profile(block, p, profile, penalty, codes, expected)
+        self.decide_from_profile(block, p, profile, penalty, out)
 
     def decides_by_entry(self, penalty: BoundPenalty) -> bool:
-        """Whether each label is decided by itself, so that sparse rows need not be packed."""
+        """Whether labels are decided independently of each other, so that sparse rows need not be packed."""
         return False
 
     def decide_entries(
-        self,
-        stored: StoredEntries,
-        p: NDArray[np.floating[Any]],
-        penalty: BoundPenalty,
-        codes: Codes,
-        expected: Floats,
+        self, stored: StoredEntries, p: NDArray[np.floating[Any]], penalty: BoundPenalty, out: BlockAnswers
     ) -> None:
-        """Decide, as `decide` does, rows as they are stored; for losses that decide by entry."""
+        """Write the best answers of sparse rows as they are stored; for losses that decide by entry."""
         raise NotImplementedError
 
     def decide_and_count(
-        self, block: Block, p: Floats, penalty: BoundPenalty, other: BoundPenalty, codes: Codes, expected: Floats
+        self, block: Block, p: Floats, penalty: BoundPenalty, other: BoundPenalty, out: BlockAnswers
     ) -> NDArray[np.intp]:
-        """The same, and how many labels of each row another penalty would leave open: cheaper than deciding twice."""
+        """Decide for one penalty, and return how many labels of each row are abstained for another one.
+
+        Cheaper than two decisions.
+        """
         profile = self.empty_profile(p.shape)
         self.profile(block, p, profile)
-        self.decide_from_profile(block, p, profile, penalty, codes, expected)
+        self.decide_from_profile(block, p, profile, penalty, out)
         n_abstained = np.empty(len(p), np.intp)
         counted, tie = other.counted(self.tie_scale)
         choose(profile.values, other.counts, counted, tie, self.tie_scale, n_abstained, np.empty(len(p)))
         return n_abstained
 
     def decide_from_profile(
-        self, block: Block, p: Floats, profile: BlockProfile, penalty: BoundPenalty, codes: Codes, expected: Floats
+        self, block: Block, p: Floats, profile: BlockProfile, penalty: BoundPenalty, out: BlockAnswers
     ) -> None:
-        """The same, from a profile that is already known."""
+        """Write the best answers of a block whose profile is known, and their expected generalised loss."""
         n_abstained = np.empty(len(p), np.intp)
         counted, tie = penalty.counted(self.tie_scale)
-        choose(profile.values, penalty.counts, counted, tie, self.tie_scale, n_abstained, expected)
-        self.attain(block, p, profile, n_abstained, codes)
+        choose(profile.values, penalty.counts, counted, tie, self.tie_scale, n_abstained, out.expected)
+        self.attain(block, p, profile, n_abstained, out.codes)
 
     def empty_profile(self, shape: tuple[int, int]) -> BlockProfile:
-        """Room for the profile of n × m probabilities."""
+        """Return the arrays for the profile of n × m probabilities, not filled in."""
         n, m = shape
-        start = np.empty((n, m + 1), np.int32) if self.has_gap else None
+        start = np.empty((n, m + 1), np.int32) if self.profile_has_start else None
         return BlockProfile(np.empty((n, m + 1)), np.empty((n, m), self.order_key_type), start)
 
     @abstractmethod
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
-        """ℓ(y_D, ŷ_D) of each row."""
+        """ℓ(y_D, ŷ_D) of each row, given the truth."""
 
     @abstractmethod
     def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
         """E[ℓ(y_D, ŷ_D)] of each row, for independent labels with probabilities p and any answers."""
 
     def savings(self, block: Block, p: Floats, codes: Codes, rows: Counts, columns: Counts) -> Floats:
-        """What reviews of abstained labels save: how much the best answer to just this label would add to E[ℓ].
+        """Return what reviews of abstained labels save: how much the best answer to one label alone would add to E[ℓ].
 
-        They are given by their places in the block, row by row. Unless it is overridden, each label is tried with both
-        answers; rankings have no such answers, and must override it.
+        The labels are given by rows and columns of the block, row by row. By default each label is tried with both
+        answers; rankings have no such answers, and must override this method.
         """
         if self.gives_rankings:
             raise NotImplementedError(f"{type(self).__name__} gives rankings, and must define savings")
@@ -260,13 +294,13 @@ class Loss(ABC):
 
 
 def start_at(profile: BlockProfile, n_abstained: NDArray[np.intp]) -> NDArray[np.int32]:
-    """Where the gap of each row starts."""
+    """Return, for each row, the position in the loss's order at which its abstained labels start."""
     assert profile.start is not None
     return profile.start[np.arange(len(n_abstained)), n_abstained]
 
 
 def read_parameter(value: Any, name: str, loss: Loss, accepted: str, valid: Callable[[float], bool]) -> float:
-    """A number, or an error that names it and says what is accepted."""
+    """Return a parameter as a float; raise `InvalidLoss` that names it and says what is accepted."""
     if isinstance(value, bool) or not isinstance(value, Real) or not valid(float(value)):
         raise InvalidLoss(f"{type(loss).__name__}: {name} is {value!r}; expected {accepted}")
     return float(value)

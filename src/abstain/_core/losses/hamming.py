@@ -1,7 +1,7 @@
-"""Losses that are sums over labels: all there is to know of one is what errors cost, label by label."""
+"""Losses that are sums over labels, defined by the costs of their errors; Hamming is the one with given costs."""
 
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,26 +9,22 @@ from numpy.typing import ArrayLike, NDArray
 from abstain._core.blocks import Block, StoredEntries
 from abstain._core.kernels import labelwise
 from abstain._core.kernels.choice import choose
-from abstain._core.losses.base import Codes, Counts, Floats
-from abstain._core.losses.labelwise import LabelwiseLoss, free
+from abstain._core.kernels.labelwise import ErrorCosts, SparseEntries
+from abstain._core.losses.base import BlockAnswers, Codes, Counts
+from abstain._core.losses.labelwise import LabelwiseLoss
 from abstain._core.penalties import BoundPenalty
 from abstain._core.tables import names_of
 from abstain._utils.errors import InvalidLoss
 from abstain._utils.numbers import read_number
-
-
-class ErrorCosts(NamedTuple):
-    """What a missed and what a wrongly given label costs: one number (0-dimensional), or one per label."""
-
-    false_negative: Floats
-    false_positive: Floats
+from abstain._utils.types import Floats
 
 
 class DecomposableLoss(LabelwiseLoss):
-    """ℓ = Σ_{i∈D} fn_i · [y_i = 1, ŷ_i = 0] + fp_i · [y_i = 0, ŷ_i = 1]: a sum over labels, in which right is free.
+    """ℓ = Σ_{i∈D} fn_i · [y_i = 1, ŷ_i = 0] + fp_i · [y_i = 0, ŷ_i = 1]: a sum over the answered labels D.
 
-    A subclass says in `error_costs` what errors cost; everything else follows. Only such losses can have a price, a cap
-    or a promise for each label: `PerLabel`, ``budget.solve(per_label=…)``, ``guarantee.control(per="label")``.
+    A subclass defines the costs of errors in `error_costs`; everything else follows. Only such losses can have a price,
+    a limit or a guarantee for each label: `PerLabel`, ``budget.solve(per_label=…)``,
+    ``guarantee.control(per="label")``.
 
     Examples
     --------
@@ -53,10 +49,9 @@ class DecomposableLoss(LabelwiseLoss):
 
     @abstractmethod
     def error_costs(self, n_labels: int) -> tuple[ArrayLike, ArrayLike]:
-        """What a missed and what a wrongly given label costs, fn and fp: one number ≥ 0 each, or one per label."""
+        """Return the costs of a false negative and of a false positive: one number ≥ 0 each, or one per label."""
 
     def read_error_costs(self, n_labels: int) -> ErrorCosts:
-        """`error_costs` as arrays that kernels can use, checked."""
         given: Any = self.error_costs(n_labels)
         owner = type(self).__name__
         if not isinstance(given, tuple) or len(given) != 2:
@@ -73,79 +68,68 @@ class DecomposableLoss(LabelwiseLoss):
     def restricted(self, labels: Counts, n_labels: int) -> "Hamming":
         return Hamming(*(cost if cost.ndim == 0 else cost[labels] for cost in self.read_error_costs(n_labels)))
 
-    def largest_risk(self, n_labels: int) -> Floats:
-        """max_p min(fn·p, fp·(1 − p)) = 1 / (1/fn + 1/fp) of each label: from this cost on it is always answered."""
-        fn, fp = (np.broadcast_to(cost, n_labels) for cost in self.read_error_costs(n_labels))
-        with np.errstate(divide="ignore", over="ignore"):
-            return np.asarray(1.0 / (1.0 / fn + 1.0 / fp))
-
     def highest_cost(self, n_labels: int) -> float:
         return float(self.largest_risk(n_labels).max())
 
-    def costs(self, block: Block) -> tuple[Floats, Floats]:
-        fn, fp = self.read_error_costs(block.n_labels)
-        return block.per_label(fn), block.per_label(fp)
+    def accumulate(self, sorted_costs: Floats, values: Floats) -> None:
+        labelwise.profile_of_sum(sorted_costs, values)
 
-    def accumulate(self, sorted_scores: Floats, values: Floats) -> None:
-        labelwise.profile_of_sum(sorted_scores, values)
-
-    def decide(self, block: Block, p: Floats, penalty: BoundPenalty, codes: Codes, expected: Floats) -> None:
+    def decide(self, block: Block, p: Floats, penalty: BoundPenalty, out: BlockAnswers) -> None:
         own = None if penalty.label_costs is None else block.per_label(penalty.label_costs)
         if penalty.slope is not None:
             price = block.per_label(np.array(penalty.slope))
             with np.errstate(over="ignore"):
                 price = price if own is None else price + own
-            labelwise.answer_where_cheap(p, *self.costs(block), price, codes, expected)
+            labelwise.answer_where_cheap(p, self.block_error_costs(block), price, out.codes, out.expected)
         elif own is None:
-            super().decide(block, p, penalty, codes, expected)
+            super().decide(block, p, penalty, out)
         else:
-            self._decide_with_prices(block, p, penalty, own, codes, expected)
+            self._decide_with_prices(block, p, penalty, own, out)
 
     def decides_by_entry(self, penalty: BoundPenalty) -> bool:
         return penalty.slope is not None
 
     def decide_entries(
-        self,
-        stored: StoredEntries,
-        p: NDArray[np.floating[Any]],
-        penalty: BoundPenalty,
-        codes: Codes,
-        expected: Floats,
+        self, stored: StoredEntries, p: NDArray[np.floating[Any]], penalty: BoundPenalty, out: BlockAnswers
     ) -> None:
         own = np.array(0.0) if penalty.label_costs is None else penalty.label_costs
         costs = self.read_error_costs(stored.source.shape[1])
-        where = p, stored.labels, stored.indptr
-        labelwise.answer_entries_where_cheap(*where, *costs, penalty.slope, own, codes, expected)
+        entries = SparseEntries(p, stored.labels, stored.indptr)
+        labelwise.answer_entries_where_cheap(entries, costs, penalty.slope, own, out.codes, out.expected)
 
     def _decide_with_prices(
-        self, block: Block, p: Floats, penalty: BoundPenalty, price: Floats, codes: Codes, expected: Floats
+        self, block: Block, p: Floats, penalty: BoundPenalty, price: Floats, out: BlockAnswers
     ) -> None:
-        """Sort by what answering costs more than abstaining; add up what is answered and what is not, apart."""
-        risk, gain = np.empty_like(p), np.empty_like(p)
-        labelwise.score(p, *self.costs(block), free(p), risk)
-        labelwise.score(p, *self.costs(block), price, gain)
-        order = np.argsort(gain, axis=1, kind="stable")
+        """Decide for prices per label and a counting penalty: abstain where answering costs most above the price.
+
+        The risks of the answered and the prices of the abstained labels are added up separately, so that no rounding
+        error of their differences remains.
+        """
+        costs, risk, score = self.block_error_costs(block), self.label_risks(block, p), np.empty_like(p)
+        labelwise.score(p, costs, price, score)
+        order = np.argsort(score, axis=1, kind="stable")
         prices = np.take_along_axis(np.broadcast_to(price, p.shape), order, axis=1)
         totals = np.zeros((len(p), p.shape[1] + 1))
         totals[:, :-1] = np.cumsum(np.take_along_axis(risk, order, axis=1), axis=1)[:, ::-1]
         totals[:, 1:] += np.cumsum(prices[:, ::-1], axis=1)
         n_abstained = np.empty(len(p), np.intp)
-        choose(totals, penalty.counts, *penalty.counted(self.tie_scale), self.tie_scale, n_abstained, expected)
-        sorted_gain = np.take_along_axis(gain, order, axis=1)
-        labelwise.answer_most_certain(p, *self.costs(block), price, sorted_gain, n_abstained, codes)
+        counted, tie = penalty.counted(self.tie_scale)
+        choose(totals, penalty.counts, counted, tie, self.tie_scale, n_abstained, out.expected)
+        sorted_scores = np.take_along_axis(score, order, axis=1)
+        labelwise.answer_most_certain(p, costs, price, sorted_scores, n_abstained, out.codes)
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
-        fn, fp = self.costs(block)
+        fn, fp = self.block_error_costs(block)
         wrong: Floats = np.where(truth, fn * (codes == 0), fp * (codes == 1)).sum(axis=1)
         return wrong
 
     def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
-        fn, fp = self.costs(block)
+        fn, fp = self.block_error_costs(block)
         risk: Floats = (fn * p * (codes == 0) + fp * (1.0 - p) * (codes == 1)).sum(axis=1)
         return risk
 
     def savings(self, block: Block, p: Floats, codes: Codes, rows: Counts, columns: Counts) -> Floats:
-        fn, fp = (cost[rows if len(cost) > 1 else 0, columns] for cost in self.costs(block))
+        fn, fp = (cost[rows if len(cost) > 1 else 0, columns] for cost in self.block_error_costs(block))
         chance = p[rows, columns]
         return np.minimum(fn * chance, fp * (1.0 - chance))
 
@@ -159,8 +143,8 @@ class Hamming(DecomposableLoss):
 
     Parameters
     ----------
-    false_negative, false_positive : float or one number per label, default=1.0
-        What a missed and what a wrongly given label costs. A pandas Series is held to the names of its labels.
+    false_negative, false_positive : float or array-like of shape (n_labels,), default=1.0
+        The cost of a false negative and of a false positive. The names in a pandas Series must be those of the labels.
 
     Examples
     --------
@@ -182,8 +166,9 @@ class Hamming(DecomposableLoss):
     def __init__(self, false_negative: ArrayLike = 1.0, false_positive: ArrayLike = 1.0) -> None:
         self.false_negative = _read_costs(false_negative, "false_negative", "Hamming")
         self.false_positive = _read_costs(false_positive, "false_positive", "Hamming")
-        self.label_names = names_of(false_negative) or names_of(false_positive)
-        if self.label_names != (names_of(false_positive) or self.label_names):
+        names, other_names = names_of(false_negative), names_of(false_positive)
+        self.label_names = names or other_names
+        if names and other_names and names != other_names:
             raise InvalidLoss("Hamming: false_negative and false_positive name different labels, or in another order")
 
     @classmethod
@@ -206,7 +191,7 @@ class Hamming(DecomposableLoss):
         return ErrorCosts(self.false_negative, self.false_positive)
 
     def read_error_costs(self, n_labels: int) -> ErrorCosts:
-        costs = self.error_costs(n_labels)  # looked at when the loss was made; this is asked for every block
+        costs = self.error_costs(n_labels)  # validated when the loss was made; this is called for every block
         _require_length(costs, n_labels, "Hamming")
         return costs
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from abstain._core.blocks import Block
 from abstain._core.kernels import overlap
 from abstain._core.kernels.quadrature import longest_reach, reciprocal_rule
-from abstain._core.losses.base import BlockProfile, Codes, Counts, Floats, Loss, read_parameter, start_at
+from abstain._core.losses.base import BlockAnswers, BlockProfile, Codes, Counts, Loss, read_parameter, start_at
 from abstain._core.penalties import BoundPenalty
 from abstain._utils.errors import InvalidLoss
 from abstain._utils.numbers import read_number
+from abstain._utils.types import Floats
 
 
 class OverlapLoss(Loss):
@@ -28,11 +29,11 @@ class OverlapLoss(Loss):
 
     @abstractmethod
     def rule(self, n_labels: int) -> overlap.OverlapRule:
-        """How labels enter the expected measure of up to so many labels."""
+        """Return how one more label changes the expected measure, for blocks of at most n_labels labels."""
 
     @abstractmethod
-    def size(self, hits: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
-        """What the hits are divided by."""
+    def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
+        """Return the number by which the true positives are divided."""
 
     def profile(self, block: Block, p: Floats, out: BlockProfile) -> None:
         _sort_decreasing(p, out.order_keys)
@@ -43,18 +44,16 @@ class OverlapLoss(Loss):
     ) -> None:
         overlap.answer_around_gap(p, profile.order_keys, start_at(profile, n_abstained), n_abstained, codes)
 
-    def decide(self, block: Block, p: Floats, penalty: BoundPenalty, codes: Codes, expected: Floats) -> None:
-        self._decide_all(p, [penalty], codes, expected)
+    def decide(self, block: Block, p: Floats, penalty: BoundPenalty, out: BlockAnswers) -> None:
+        self._decide_all(p, [penalty], out)
 
     def decide_and_count(
-        self, block: Block, p: Floats, penalty: BoundPenalty, other: BoundPenalty, codes: Codes, expected: Floats
+        self, block: Block, p: Floats, penalty: BoundPenalty, other: BoundPenalty, out: BlockAnswers
     ) -> NDArray[np.intp]:
-        return self._decide_all(p, [penalty, other], codes, expected)
+        return self._decide_all(p, [penalty, other], out)
 
-    def _decide_all(
-        self, p: Floats, penalties: Sequence[BoundPenalty], codes: Codes, expected: Floats
-    ) -> NDArray[np.intp]:
-        """The answers for the first penalty; how many labels the last one leaves open."""
+    def _decide_all(self, p: Floats, penalties: Sequence[BoundPenalty], out: BlockAnswers) -> NDArray[np.intp]:
+        """Write the answers for the first penalty, and return the numbers of abstentions for the last one."""
         ranked = np.empty_like(p)
         _sort_decreasing(p, ranked)
         shape = len(penalties), len(p)
@@ -65,21 +64,25 @@ class OverlapLoss(Loss):
         overlap.decide_overlap(
             ranked, np.array(counted), np.array(ties), concave, self.zero_division, rule, start, n_abstained, losses
         )
-        expected[:] = losses[0] + penalties[0].counts[n_abstained[0]]
-        overlap.answer_around_gap(p, ranked, start[0], n_abstained[0], codes)
+        out.expected[:] = losses[0] + penalties[0].counts[n_abstained[0]]
+        overlap.answer_around_gap(p, ranked, start[0], n_abstained[0], out.codes)
         return n_abstained[-1]
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
         predicted, answered = codes == 1, codes >= 0
-        hits, extra = (truth & predicted).sum(axis=1), (~truth & predicted).sum(axis=1)
-        return self.of_counts(hits, extra, (truth & (codes == 0)).sum(axis=1), answered.sum(axis=1))
+        true_positives, false_positives = (truth & predicted).sum(axis=1), (~truth & predicted).sum(axis=1)
+        false_negatives = (truth & (codes == 0)).sum(axis=1)
+        return self.of_counts(true_positives, false_positives, false_negatives, answered.sum(axis=1))
 
     def highest_cost(self, n_labels: int) -> float:
         return 1.0
 
-    def of_counts(self, hits: Counts, extra: Counts, missed: Counts, answered: Counts) -> Floats:
-        value = hits / np.where(hits > 0, self.size(hits, hits + extra, hits + missed), 1.0)
-        value = np.where(hits + extra + missed > 0, value, self.zero_division)
+    def of_counts(
+        self, true_positives: Counts, false_positives: Counts, false_negatives: Counts, answered: Counts
+    ) -> Floats:
+        size = self.size(true_positives, true_positives + false_positives, true_positives + false_negatives)
+        value = true_positives / np.where(true_positives > 0, size, 1.0)
+        value = np.where(true_positives + false_positives + false_negatives > 0, value, self.zero_division)
         return np.where(answered > 0, 1.0 - value, 0.0)
 
     def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
@@ -94,10 +97,10 @@ class OverlapLoss(Loss):
 
 
 class FMeasure(OverlapLoss):
-    """ℓ = 1 − F_β,  F_β = (1 + β²) · hits / (predicted + β² · relevant), counted among the answered labels.
+    """ℓ = 1 − F_β,  F_β = (1 + β²) · TP / (predicted + β² · relevant), counted among the answered labels.
 
-    `hits` are the labels answered 1 that are relevant. β = 1 is the harmonic mean of precision and recall; a large β is
-    recall, a small one precision.
+    TP (true positives) are the labels answered 1 that are relevant. β = 1 is the harmonic mean of precision and recall;
+    a large β is recall, a small one precision.
 
     Parameters
     ----------
@@ -145,13 +148,13 @@ class FMeasure(OverlapLoss):
     def rule(self, n_labels: int) -> overlap.OverlapRule:
         return _f_rule(self.beta, n_labels)
 
-    def size(self, hits: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
+    def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
         precision_share, recall_share = _shares(self.beta)
         return precision_share * predicted + recall_share * relevant
 
 
 class Jaccard(OverlapLoss):
-    """ℓ = 1 − J,  J = hits / (predicted or relevant), counted among the answered labels.
+    """ℓ = 1 − J,  J = TP / (predicted or relevant), counted among the answered labels; TP are the true positives.
 
     Parameters
     ----------
@@ -178,8 +181,8 @@ class Jaccard(OverlapLoss):
     def rule(self, n_labels: int) -> overlap.OverlapRule:
         return _jaccard_rule(n_labels)
 
-    def size(self, hits: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
-        return predicted + relevant - hits
+    def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
+        return predicted + relevant - true_positives
 
 
 def _shares(beta: float) -> tuple[float, float]:
@@ -189,7 +192,7 @@ def _shares(beta: float) -> tuple[float, float]:
 
 @cache
 def _f_rule(beta: float, n_labels: int) -> overlap.OverlapRule:
-    """F = hits / x with x = (predicted + β²·relevant) / (1 + β²), between 1 and n_labels wherever there is a hit."""
+    """F = TP / x with x = (predicted + β²·relevant) / (1 + β²), between 1 and n_labels wherever TP > 0."""
     exponents, weights = _rule_for(n_labels)
     precision_share, recall_share = _shares(beta)
     fade = -np.expm1(-exponents * recall_share)
@@ -198,7 +201,7 @@ def _f_rule(beta: float, n_labels: int) -> overlap.OverlapRule:
 
 @cache
 def _jaccard_rule(n_labels: int) -> overlap.OverlapRule:
-    """J = hits / x with x = predicted + relevant among those answered 0, between 1 and n_labels."""
+    """J = TP / x with x = predicted + relevant among those answered 0, between 1 and n_labels."""
     exponents, weights = _rule_for(n_labels)
     step = np.exp(-exponents)
     return overlap.OverlapRule(weights, step, step, np.zeros_like(step), -np.expm1(-exponents))

@@ -5,14 +5,15 @@ from numpy.typing import NDArray
 
 from abstain._core.blocks import Block
 from abstain._core.kernels import ranking
-from abstain._core.losses.base import BlockProfile, Codes, Counts, Floats, Loss, start_at
+from abstain._core.losses.base import BlockProfile, Codes, Counts, Loss, start_at
+from abstain._utils.types import Floats
 
 
 class Rank(Loss):
-    """ℓ = the number of pairs of ranked labels in the wrong order, an irrelevant one ahead of a relevant one.
+    """ℓ = the number of pairs of ranked labels in the wrong order, an irrelevant one before a relevant one.
 
-    The labels are ranked by decreasing probability, a block in the middle is left out, and
-    E[ℓ] = Σ p_j · (1 − p_i) over the ranked pairs, i ahead of j. One label alone is no ranking: with m > 1 labels
+    The labels are ranked by decreasing probability, some in the middle are abstained, and
+    E[ℓ] = Σ p_j · (1 − p_i) over the ranked pairs, i before j. One label alone is no ranking: with m > 1 labels
     either none or at least two are ranked.
 
     Examples
@@ -52,7 +53,7 @@ class Rank(Loss):
         return (n_labels - 1) / 4  # a pair is in the wrong order with a chance of p_j · (1 − p_i) ≤ ¼, as p_j ≤ p_i
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
-        # A relevant label at position q has q labels ahead; t relevant ones have t(t − 1)/2 relevant ones ahead in all.
+        # There are q labels before position q; before t relevant labels there are t(t − 1)/2 relevant ones in all.
         relevant = truth & (codes >= 0)
         count = relevant.sum(axis=1)
         misplaced: Floats = np.where(relevant, codes, 0).sum(axis=1) - count * (count - 1) / 2
@@ -66,9 +67,9 @@ class Rank(Loss):
         irrelevant = np.where(ranked, 1.0 - chance, 0.0)
         # Labels of probability 0 that a packed row does not show leave gaps between the positions.
         not_shown = position - np.cumsum(ranked, axis=1) + 1
-        # Shifted by one, so that a label is not ahead of itself: subtracting it would cancel what is small.
-        irrelevant_ahead = not_shown + np.cumsum(np.pad(irrelevant, ((0, 0), (1, 0)))[:, :-1], axis=1)
-        risk: Floats = np.where(ranked, chance * irrelevant_ahead, 0.0).sum(axis=1)
+        # Shifted by one, so that a label is not before itself: subtracting it would lose small differences.
+        irrelevant_before = not_shown + np.cumsum(np.pad(irrelevant, ((0, 0), (1, 0)))[:, :-1], axis=1)
+        risk: Floats = np.where(ranked, chance * irrelevant_before, 0.0).sum(axis=1)
         return risk
 
     def savings(self, block: Block, p: Floats, codes: Codes, rows: Counts, columns: Counts) -> Floats:

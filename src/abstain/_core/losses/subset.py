@@ -1,12 +1,14 @@
-"""Subset 0/1 loss: one wrong answer spoils them all."""
+"""Subset 0/1 loss: 1 as soon as one answer of an instance is wrong."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from abstain._core.blocks import Block
 from abstain._core.kernels import labelwise
-from abstain._core.losses.base import Codes, Counts, Floats
+from abstain._core.kernels.labelwise import ErrorCosts
+from abstain._core.losses.base import Codes, Counts
 from abstain._core.losses.labelwise import LabelwiseLoss
+from abstain._utils.types import Floats
 
 
 class SubsetZeroOne(LabelwiseLoss):
@@ -32,12 +34,12 @@ class SubsetZeroOne(LabelwiseLoss):
     def __repr__(self) -> str:
         return "SubsetZeroOne()"
 
-    def costs(self, block: Block) -> tuple[Floats, Floats]:
+    def block_error_costs(self, block: Block) -> ErrorCosts:
         ones = np.ones((1, block.shape[1]))
-        return ones, ones
+        return ErrorCosts(ones, ones)
 
-    def accumulate(self, sorted_scores: Floats, values: Floats) -> None:
-        labelwise.profile_of_product(sorted_scores, values)
+    def accumulate(self, sorted_costs: Floats, values: Floats) -> None:
+        labelwise.profile_of_product(sorted_costs, values)
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
         return np.where(truth, codes == 0, codes == 1).any(axis=1).astype(np.float64)
@@ -45,18 +47,20 @@ class SubsetZeroOne(LabelwiseLoss):
     def highest_cost(self, n_labels: int) -> float:
         return 0.5  # one more answer is wrong with a chance of ½ at most
 
-    def of_counts(self, hits: Counts, extra: Counts, missed: Counts, answered: Counts) -> Floats:
-        return (extra + missed > 0).astype(np.float64)
+    def of_counts(
+        self, true_positives: Counts, false_positives: Counts, false_negatives: Counts, answered: Counts
+    ) -> Floats:
+        return (false_positives + false_negatives > 0).astype(np.float64)
 
     def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
-        return 1.0 - _all_right(p, codes)
+        return 1.0 - _probability_all_right(p, codes)
 
     def savings(self, block: Block, p: Floats, codes: Codes, rows: Counts, columns: Counts) -> Floats:
         chance = p[rows, columns]
-        return _all_right(p, codes)[rows] * np.minimum(chance, 1.0 - chance)
+        return _probability_all_right(p, codes)[rows] * np.minimum(chance, 1.0 - chance)
 
 
-def _all_right(p: Floats, codes: Codes) -> Floats:
-    """The chance that no answer of a row is wrong."""
+def _probability_all_right(p: Floats, codes: Codes) -> Floats:
+    """Return the probability that no answer of a row is wrong."""
     right: Floats = np.where(codes == 1, p, np.where(codes == 0, 1.0 - p, 1.0)).prod(axis=1)
     return right

@@ -173,7 +173,7 @@ def _count_steps(
     part: Any, loss: Loss, limits: Limits, searched: Range
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the costs of the steps of a chunk within a range, each once and falling, and how many reviews each has."""
-    path = RiskProfile(Probabilities(part), loss).path(limits.per_instance)
+    path = RiskProfile(Probabilities(part), loss).path(max_abstained=limits.per_instance)
     steps = steps_above(path, limits.uniform_review)
     saved = steps.cost - limits.uniform_review
     within = (saved > searched.low) & (saved <= searched.high)
@@ -196,9 +196,9 @@ def _open_steps(part: Any, window: Window, loss: Loss, limits: Limits, searched:
     return OpenSteps(found, rows, known.counts(table.n_rows)[rows], n_certain, table.widest)
 
 
-def _classify(profile: RiskProfile, window: Window, limits: Limits, high: float) -> ClassifiedSteps:
+def _classify(profile: RiskProfile[Any], window: Window, limits: Limits, high: float) -> ClassifiedSteps:
     """Return which steps save more than `high`, and which others come before the window."""
-    steps = steps_above(profile.path(limits.per_instance), limits.uniform_review)
+    steps = steps_above(profile.path(max_abstained=limits.per_instance), limits.uniform_review)
     is_above = steps.cost - limits.uniform_review > high
     is_certain = ~is_above & (steps.cost > window.first_cost)
     first = np.flatnonzero(steps.cost == window.first_cost)

@@ -51,7 +51,7 @@ class _ChunkedDecisions(Chunked):
         """
         dd = optional("dask.dataframe", "to_frame needs Dask's data frames")
         names = self.layout.axes.names(self.layout.n_labels, label_names)
-        empty = self.kind.trusted(np.empty((0, len(names)), self.kind.code_type), self.layout.axes, np.empty(0))
+        empty = self.kind.from_codes(np.empty((0, len(names)), self.kind.code_type), self.layout.axes, np.empty(0))
         graph, _, keys = layer("to_frame", [self], partial(_frame_of, names=names))
         return dd.from_graph(
             da.optimize(ensure_dict(graph), keys), _frame_of(empty, names), self._divisions(), keys, "to_frame"
@@ -76,9 +76,9 @@ class _ChunkedDecisions(Chunked):
         """Concatenate the predictions of all chunks."""
         codes, indexes, axes = [each.codes for each in results], [each.axes.index for each in results], layout.axes
         index = None if axes.index is None else indexes[0].append(indexes[1:])
-        return type(results[0]).trusted(
+        return type(results[0]).from_codes(
             sparse.vstack(codes, format="csr") if any(map(sparse.issparse, codes)) else np.concatenate(codes),
-            Axes(axes.label_names, index, axes.library, axes.gaps),
+            Axes(axes.label_names, index, axes.library, axes.nan_is_missing),
             np.concatenate([each.expected_loss for each in results]),
         )
 

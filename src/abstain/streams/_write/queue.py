@@ -77,7 +77,7 @@ class QueueWriter:
         for rows in np.array_split(np.arange(len(batch)), min(n_splits, len(batch))):
             part = batch.take(rows)
             axes = Axes(part.table.label_names, part.ids)
-            some = type(prediction).trusted(codes[rows], axes, prediction.expected_loss[rows])
+            some = type(prediction).from_codes(codes[rows], axes, prediction.expected_loss[rows])
             self._add(part, some, loss)
 
     def _add(self, batch: Batch, prediction: Prediction, loss: Loss) -> None:
