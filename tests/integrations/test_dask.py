@@ -216,9 +216,9 @@ def test_profiles_and_paths(p, x, loss):
     assert_same_array(lazy.values, local.values)
     for penalty in (0.05, abstain.Concave(0.2)):
         assert_same(lazy.decide(penalty).compute(), local.decide(penalty))
-    path = lazy.path(3).compute()
+    path = lazy.path(max_abstained=3).compute()
     for name in ("indptr", "flat_costs", "flat_counts"):
-        np.testing.assert_array_equal(getattr(path, name), getattr(local.path(3), name), strict=True)
+        np.testing.assert_array_equal(getattr(path, name), getattr(local.path(max_abstained=3), name), strict=True)
     assert_same_array(lazy.path().at(0.1), local.path().at(0.1))
 
 

@@ -1,4 +1,4 @@
-"""How many answers of each row are abstained, right or wrong."""
+"""Counts of abstained, right and wrong answers in each row."""
 
 from abstain._core.kernels.codes import ABSTAIN
 from abstain._utils.compilation import kernel

@@ -28,18 +28,18 @@ def _table() -> list[dict[str, Any]]:
 
 
 def longest_reach() -> int:
-    """The largest x for which there is a rule."""
+    """Return the largest x for which there is a rule."""
     return int(reaches()[-1])
 
 
 @cache
 def reaches() -> NDArray[np.int64]:
-    """How far each rule reaches."""
+    """Return the largest x of each rule."""
     return np.array([rule["reach"] for rule in _table()], np.int64)
 
 
 @cache
 def reciprocal_rule(reach: int) -> ReciprocalRule:
-    """The shortest rule for 1/x on [1, reach]."""
+    """Return the shortest rule for 1/x on [1, reach]."""
     rule = next(rule for rule in _table() if rule["reach"] >= reach)
     return ReciprocalRule(np.array(rule["exponents"]), np.array(rule["weights"]))

@@ -12,7 +12,7 @@ from abstain._utils.compilation import kernel
 
 
 class ReviewBuffers(NamedTuple):
-    """What `review_above` and `review_entries_above` fill in.
+    """The arrays that `review_above` and `review_entries_above` fill in.
 
     codes and expected are the answers and what each row costs, reviews included; n_abstained[i] is how many labels of
     row i are abstained. position and value are for collected entries: where in the flat block, and what they save; they
