@@ -4,7 +4,7 @@ Nothing is copied that NumPy can view.
 """
 
 import os
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -74,7 +74,7 @@ class Axes:
         raise InvalidLabels(f"{what} has {hint}: row {i} is {quoted(other.index[i])}, expected {quoted(self.index[i])}")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(init=False, frozen=True, eq=False, repr=False)
 class Table:
     """A table of numbers with names of its labels and rows.
 
@@ -104,14 +104,14 @@ class Table:
     """
 
     values: Matrix
-    label_names: tuple[Hashable, ...] | None = None
-    index: Any = None
+    label_names: tuple[Hashable, ...] | None
+    index: Any
 
-    def __post_init__(self) -> None:
-        matrix, axes = read_matrix(self.values, "table", InvalidLabels)
-        names = axes.label_names if self.label_names is None else axes.names(matrix.shape[1], self.label_names)
-        index = axes.index if self.index is None else self.index
-        if index is not None and not hasattr(index, "equals"):  # a pandas Index is kept
+    def __init__(self, values: Any, label_names: Sequence[Hashable] | None = None, index: Any = None) -> None:
+        matrix, axes = read_matrix(values, "table", InvalidLabels)
+        names = axes.label_names if label_names is None else axes.names(matrix.shape[1], label_names)
+        index = axes.index if index is None else index
+        if index is not None and not hasattr(index, "equals"):  # a pandas Index stays what it is
             index = np.fromiter(index, dtype=object, count=len(index))
         if index is not None and len(index) != matrix.shape[0]:
             raise InvalidLabels(f"table: index has {len(index)} names for {matrix.shape[0]} rows")
