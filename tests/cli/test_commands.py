@@ -162,7 +162,11 @@ def results(tmp_path_factory):
     features = random.normal(size=(30, 2))
     labels = (features @ random.normal(size=(2, 3)) > random.normal(size=(30, 3))).astype(np.uint8)
     folder = tmp_path_factory.mktemp("results")
-    run(Plan([Problem("small", features, labels, "abc", "random")], ["br-lr"], ["f1"], n_folds=2), folder, jobs=1)
+    run(
+        Plan([Problem("small", features, labels, "abc", "random")], learners=["br-lr"], losses=["f1"], n_folds=2),
+        out=folder,
+        n_jobs=1,
+    )
     return folder
 
 

@@ -25,7 +25,7 @@ from tests.support.data import DATA, needs_data
 from threadpoolctl import threadpool_info
 
 from abstain._cli import main
-from abstain._utils.atomic import FORGOTTEN
+from abstain._utils.atomic import STALE_AFTER_SECONDS
 from abstain._utils.errors import FitFailed, MissingFile
 from abstain.datasets import DATASETS
 from abstain.experiment import Plan, _models, _plan, _problems, _runner, load, run
@@ -193,7 +193,7 @@ def test_killed_while_it_writes_a_file_it_goes_on(data, uninterrupted, tmp_path,
     (draft,) = tmp_path.rglob("*.part")
     before = kept(tmp_path)
     assert len(before) == min(N_FILES, n_kept + n_written - 1)
-    os.utime(draft, (time.time() - 2 * FORGOTTEN,) * 2)
+    os.utime(draft, (time.time() - 2 * STALE_AFTER_SECONDS,) * 2)
     assert invoke(*arguments(data, tmp_path, "--jobs=1")).exit_code == 0
     assert contents(tmp_path) == contents(uninterrupted)
     assert before.items() <= kept(tmp_path).items()
@@ -207,7 +207,7 @@ def test_only_our_own_forgotten_drafts_are_removed(tmp_path):
     for file in (fresh, forgotten, foreign):
         file.touch()
     for file in (forgotten, foreign):
-        os.utime(file, (time.time() - 2 * FORGOTTEN,) * 2)
+        os.utime(file, (time.time() - 2 * STALE_AFTER_SECONDS,) * 2)
     Store(tmp_path / "probabilities").prepare()
     assert [file.exists() for file in (fresh, forgotten, foreign)] == [True, False, True]
 

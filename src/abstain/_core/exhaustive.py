@@ -45,7 +45,7 @@ def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike 
 
     Examples
     --------
-    >>> from abstain._core import exhaustive
+    >>> from abstain import exhaustive
     >>> exhaustive.decide([0.9, 0.8, 0.7, 0.3], "rank", 0.03).positions
     array([[ 0, -1, -1,  1]], dtype=int32)
     """
@@ -94,13 +94,32 @@ def expected_losses(p: NDArray[np.float64], loss: Loss, codes: NDArray[Any]) -> 
 
 
 def partial_predictions(n_labels: int) -> NDArray[np.int8]:
-    """Return all 3^m partial predictions of m labels, those with fewer abstentions first, 0 before 1."""
+    """Return all 3^m partial predictions of m labels, those with fewer abstentions first, 0 before 1.
+
+    Parameters
+    ----------
+    n_labels : int
+
+    Returns
+    -------
+    int8 array of shape (3 ** n_labels, n_labels)
+    """
     codes = np.array(list(product((0, 1, ABSTAIN), repeat=n_labels)), dtype=np.int8)
     return codes[np.argsort((codes == ABSTAIN).sum(axis=1), kind="stable")]
 
 
 def partial_rankings(n_labels: int) -> NDArray[np.int32]:
-    """Return all rankings of some of m labels, those with fewer abstentions first; never of one label among several."""
+    """Return all rankings of some of m labels, those with fewer abstentions first; never of one label among several.
+
+    Parameters
+    ----------
+    n_labels : int
+
+    Returns
+    -------
+    int32 array of shape (n_rankings, n_labels)
+        Positions from 0, −1 for labels that are not ranked.
+    """
     found = []
     for n_ranked in range(n_labels, -1, -1):
         if n_ranked == 1 < n_labels:

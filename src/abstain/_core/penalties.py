@@ -125,7 +125,7 @@ class Penalty(ABC):
     Examples
     --------
     >>> import abstain, numpy as np
-    >>> from abstain._core.penalties import BoundPenalty
+    >>> from abstain import BoundPenalty
     >>> class FirstOnesFree(abstain.Penalty):
     ...     def bind(self, n_labels):
     ...         return BoundPenalty(0.1 * np.maximum(np.arange(n_labels + 1) - 2, 0))
@@ -194,6 +194,11 @@ class _WithCost(Penalty):
 class Linear(_WithCost):
     """f(a) = cost · a: every abstention costs the same (SEP in the paper).
 
+    Parameters
+    ----------
+    cost : float ≥ 0
+        Cost of one abstention; infinite forbids abstention.
+
     Examples
     --------
     >>> from abstain import Linear
@@ -208,6 +213,11 @@ class Linear(_WithCost):
 
 class Concave(_WithCost):
     """f(a) = cost · a · m / (m + a): the more abstentions, the less one more costs (PAR in the paper).
+
+    Parameters
+    ----------
+    cost : float ≥ 0
+        Nearly the cost of the first abstention; all m labels together cost cost · m / 2. Infinite forbids abstention.
 
     Examples
     --------

@@ -92,7 +92,7 @@ class Table:
     Examples
     --------
     >>> import abstain
-    >>> from abstain._core.tables import Table
+    >>> from abstain import Table
     >>> table = Table([[0.9, 0.4], [0.2, 0.7]], ["sky", "sea"], ["a.png", "b.png"])
     >>> table
     Table of 2 rows × 2 labels (float64): 'sky', 'sea'; rows 'a.png', 'b.png'

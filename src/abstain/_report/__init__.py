@@ -87,8 +87,7 @@ def report(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from abstain._core.tables import Table
-    >>> from abstain._report import report
+    >>> from abstain import Table, report
     >>> table = Table([[0.97, 0.55], [0.3, 0.04]], ["sky", "sea"], ["a.png", "b.png"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = report(table, [[1, 0], [1, 0]], path=Path(folder) / "report.html", title="Beaches")

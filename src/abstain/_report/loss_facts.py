@@ -50,7 +50,7 @@ def describe_losses(p: NDArray[np.float64], losses: dict[str, Loss]) -> tuple[li
                 "largestCost": largest_cost(profile.values),
             }
         )
-        # Where the last labels of an order are abstained, and for rankings, sorting is enough: the page does that itself.
+        # Where the last labels of an order are abstained, and for rankings, sorting is enough: the page does it itself.
         start = profile.dense_profile.start
         if start is not None and not loss.gives_rankings:
             profiles[f"{name}-values"] = pack_numbers(profile.values)

@@ -24,8 +24,8 @@ MIN_BYTES_FOR_PROGRESS: Final = 20_000_000  # smaller files are read in no time
 
 def load_mulan(
     arff: str | os.PathLike[str],
-    *,
     xml: str | os.PathLike[str] | None = None,
+    *,
     labels: int | Iterable[str] | None = None,
     as_frame: bool = False,
     progress: bool | None = None,

@@ -35,7 +35,7 @@ def read_aligned(probabilities: Sources, truth: Sources | None = None) -> tuple[
     >>> import tempfile
     >>> from pathlib import Path
     >>> from abstain.streams import open_aligned, read_aligned
-    >>> from abstain.streams._tables import Table, write_table
+    >>> from abstain import Table, write_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     p, y = Path(folder) / "p.parquet", Path(folder) / "y.parquet"
     ...     write_table(Table([[0.97, 0.55], [0.3, 0.04]], ["sky", "sea"], ["a", "b"]), p)

@@ -57,7 +57,7 @@ def read_table(path: str | os.PathLike[str], *, index: str | None = None, labels
     --------
     >>> import abstain, tempfile
     >>> from pathlib import Path, PurePath
-    >>> from abstain.streams._tables import Table, read_table, write_table
+    >>> from abstain import Table, read_table, write_table
     >>> prediction = abstain.decide(Table([[0.97, 0.55], [0.3, 0.04]], ["sky", "sea"], ["a", "b"]), penalty=0.2)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_table(prediction, Path(folder) / "answers.csv")
@@ -105,7 +105,7 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     >>> import tempfile
     >>> from pathlib import Path, PurePath
     >>> from scipy import sparse
-    >>> from abstain.streams._tables import read_table, write_table
+    >>> from abstain import read_table, write_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_table(sparse.random_array((1000, 50), density=0.01, rng=0), Path(folder) / "p.npz")
     ...     read_table(Path(folder) / "p.npz")

@@ -48,9 +48,9 @@ class ChunkedProfile(Chunked):
             bound.require_nondecreasing()
         return self.blockwise("decide", chunked_prediction_type(self.loss), methodcaller("decide", priced))
 
-    def path(self, most: int | None = None) -> "ChunkedPath":
-        """Return all break points of the linear cost, with the number of abstentions between them, at most `most`."""
-        path: ChunkedPath = self.blockwise("path", ChunkedPath, methodcaller("path", most))
+    def path(self, *, max_abstained: int | None = None) -> "ChunkedPath":
+        """Return the best numbers of abstentions for all linear costs, at most `max_abstained` of an instance."""
+        path: ChunkedPath = self.blockwise("path", ChunkedPath, methodcaller("path", max_abstained=max_abstained))
         return path
 
     def __repr__(self) -> str:

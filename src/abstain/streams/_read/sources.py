@@ -177,7 +177,7 @@ def open_sources(
     >>> import tempfile
     >>> from pathlib import Path
     >>> from abstain.streams import open_sources
-    >>> from abstain.streams._tables import Table, write_table
+    >>> from abstain import Table, write_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_table(Table([[0.97, 0.55], [0.3, 0.04]], ["sky", "sea"], ["a", "b"]), Path(folder) / "p.parquet")
     ...     sources = open_sources(folder)
