@@ -57,10 +57,10 @@ def test_the_costs_are_those_of_the_papers(loss, penalty, first, last):
     assert costs[-1] == last
 
 
-def test_every_loss_is_in_the_protocol():
+def test_every_loss_of_the_papers_is_in_the_catalogue():
     from abstain._core.losses import LOSSES
 
-    assert set(_protocol.LOSSES) == set(LOSSES)
+    assert set(_protocol.LOSSES) <= set(LOSSES)
 
 
 @pytest.mark.parametrize("loss", _protocol.LOSSES)
