@@ -89,6 +89,10 @@ def ready(watched: Watched, curves: bool = False) -> Any:
     return watched.page
 
 
+# Playwright waits for a selector by animation frames, of which a frame inside a page may get none.
+CURVES_ARE_DRAWN = "document.documentElement.dataset.curves !== undefined"
+
+
 def wait_for(page: Any, expression: str) -> None:
     """Wait until an expression holds. (Playwright's own way of waiting is eval, which the page's policy forbids.)"""
     end = time.monotonic() + PATIENCE
@@ -1063,7 +1067,7 @@ def test_a_page_that_gets_no_frames_is_drawn(open_page: Open, tmp_path: Path) ->
     far_down = f"<!doctype html><div style='height:20000px'></div>{shown._repr_html_()}"
     (tmp_path / "notebook.html").write_text(far_down, encoding="utf-8")
     watched = open_page(tmp_path / "notebook.html", viewport={"width": 1200, "height": 900})
-    watched.page.frames[1].wait_for_selector("html[data-curves]", state="attached")
+    wait_for(watched.page.frames[1], CURVES_ARE_DRAWN)
     watched.require_quiet()
 
 
@@ -1075,7 +1079,7 @@ def test_a_notebook_shows_the_page(open_page: Open, tmp_path: Path) -> None:
     (tmp_path / "notebook.html").write_text(f"<!doctype html><h1>before</h1>{shown._repr_html_()}", encoding="utf-8")
     watched = open_page(tmp_path / "notebook.html", viewport={"width": 1200, "height": 900})
     frame = watched.page.frames[1]
-    frame.wait_for_selector("html[data-curves]", state="attached")
+    wait_for(frame, CURVES_ARE_DRAWN)
     assert frame.text_content("h1") == '"quoted" & <b>'
     assert frame.locator("#cost-curve .main-svg").count() > 0
     before = frame.text_content("#headline")

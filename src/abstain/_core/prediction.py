@@ -392,7 +392,7 @@ class PartialRanking(_Partial):
         require_memory((n, m), np.dtype(self.code_type), f"the {self.noun}")
         positions = np.empty((n, m), self.code_type)
         indptr, labels = np.arange(n + 1) * m, np.tile(np.arange(m), n)
-        packing.lift_positions(indptr, labels, codes.indptr, codes.indices, codes.data, positions.reshape(-1))
+        packing.lift_positions(indptr, labels, packing.CsrArrays.of(codes), positions.reshape(-1))
         return positions
 
 

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from abstain._core.blocks import Block, StoredEntries
 from abstain._core.kernels import packing
+from abstain._core.kernels.packing import CsrArrays
 from abstain._core.losses import Loss
 from abstain._core.losses.base import BlockAnswers
 from abstain._core.prediction import ABSTAIN, Prediction
@@ -62,22 +63,25 @@ class PredictionWriter:
         indptr = np.zeros(len(source.indptr), np.int64)
 
         def count(part: StoredEntries) -> None:
-            first, last = part.rows.start, part.rows.stop
-            packing.count_kept(source.indptr, mark, is_all_abstained, source.shape[1], first, last, indptr)
+            rows = part.rows.start, part.rows.stop
+            packing.count_kept(source.indptr, mark, is_all_abstained, source.shape[1], rows, indptr)
 
         for_each(count, parts)
         np.cumsum(indptr, out=indptr)
-        indices = np.empty(indptr[-1], source.indices.dtype)
-        data = np.empty(indptr[-1], self.codes.dtype)
+        codes = CsrArrays(source.indptr, source.indices, self.codes)
+        kept = _empty_csr(indptr, codes)
 
         def keep(part: StoredEntries) -> None:
-            first, last = part.rows.start, part.rows.stop
-            packing.keep_marked(
-                source.indptr, source.indices, self.codes, mark, is_all_abstained, first, last, indptr, indices, data
-            )
+            packing.keep_marked(codes, mark, is_all_abstained, (part.rows.start, part.rows.stop), kept)
 
         for_each(keep, parts)
-        return csr_in_order(data, indices, indptr, source.shape)
+        return csr_in_order(kept.data, kept.indices, kept.indptr, source.shape)
+
+
+def _empty_csr(indptr: NDArray[np.int64], like: CsrArrays) -> CsrArrays:
+    """Return arrays for a sparse matrix with these row ends, of the types of another one."""
+    size = int(indptr[-1])
+    return CsrArrays(indptr, np.empty(size, like.indices.dtype), np.empty(size, like.data.dtype))
 
 
 def with_rows(codes: Matrix, rows: NDArray[np.intp], other: Matrix) -> Matrix:
@@ -88,11 +92,9 @@ def with_rows(codes: Matrix, rows: NDArray[np.intp], other: Matrix) -> Matrix:
     lengths = np.diff(codes.indptr).astype(np.int64)
     lengths[rows] = np.diff(other.indptr)
     indptr = np.concatenate([[0], np.cumsum(lengths)])
-    indices, data = np.empty(indptr[-1], codes.indices.dtype), np.empty(indptr[-1], codes.dtype)
-    packing.replace_rows(
-        codes.indptr, codes.indices, codes.data, rows, other.indptr, other.indices, other.data, indptr, indices, data
-    )
-    return csr_in_order(data, indices, indptr, codes.shape)
+    out = _empty_csr(indptr, CsrArrays.of(codes))
+    packing.replace_rows(CsrArrays.of(codes), rows, CsrArrays.of(other), out)
+    return csr_in_order(out.data, out.indices, out.indptr, codes.shape)
 
 
 def overlaid(codes: sparse.csr_array, other: sparse.csr_array) -> sparse.csr_array:
@@ -100,8 +102,6 @@ def overlaid(codes: sparse.csr_array, other: sparse.csr_array) -> sparse.csr_arr
     counts = np.zeros(len(codes.indptr), np.int64)
     packing.count_together(codes.indptr, codes.indices, other.indptr, other.indices, counts[1:])
     indptr = np.cumsum(counts)
-    indices, data = np.empty(indptr[-1], codes.indices.dtype), np.empty(indptr[-1], codes.dtype)
-    packing.overlay(
-        codes.indptr, codes.indices, codes.data, other.indptr, other.indices, other.data, indptr, indices, data
-    )
-    return csr_in_order(data, indices, indptr, codes.shape)
+    out = _empty_csr(indptr, CsrArrays.of(codes))
+    packing.overlay(CsrArrays.of(codes), CsrArrays.of(other), out)
+    return csr_in_order(out.data, out.indices, out.indptr, codes.shape)

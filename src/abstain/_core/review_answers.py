@@ -111,7 +111,7 @@ def _at(matrix: Matrix, places: Matrix) -> NDArray[Any]:
     if not sparse.issparse(places) or not sparse.issparse(matrix):
         return np.asarray(matrix[places.nonzero()]).ravel()
     found = np.zeros(places.nnz, matrix.dtype)
-    packing.look_up(places.indptr, places.indices, matrix.indptr, matrix.indices, matrix.data, found)
+    packing.look_up(places.indptr, places.indices, packing.CsrArrays.of(matrix), found)
     return found
 
 

@@ -78,10 +78,8 @@ def aligned_blocks(
     for rows, shape in similar_rows(lengths, m, entries):
         values, codes = np.zeros(shape, left.dtype), np.full(shape, m if ranked else 0, right.dtype)
         labels = np.zeros(shape, np.int64)
-        packing.pack_together(
-            left.indptr, left.indices, left.data, right.indptr, right.indices, right.data,
-            ranked, rows, labels, values, codes,
-        )  # fmt: skip
+        out = packing.PackedPair(labels, values, codes)
+        packing.pack_together(packing.CsrArrays.of(left), packing.CsrArrays.of(right), ranked, rows, out)
         yield SharedBlock(rows, shape, left, labels), values, codes
 
 

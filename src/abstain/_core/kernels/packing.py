@@ -4,8 +4,34 @@ A packed row holds the stored entries of one sparse row, in order, then padding.
 probability 0 and are answered 0 at no risk, so padding stands for all of them. Columns increase within each row.
 """
 
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
 from abstain._core.kernels.codes import ABSTAIN
 from abstain._utils.compilation import kernel
+
+
+class CsrArrays(NamedTuple):
+    """The arrays of a sparse matrix in CSR format: entries indptr[i] to indptr[i + 1] belong to row i."""
+
+    indptr: NDArray[np.integer[Any]]
+    indices: NDArray[np.integer[Any]]
+    data: NDArray[Any]
+
+    @classmethod
+    def of(cls, matrix: Any) -> "CsrArrays":
+        """Return the arrays of a scipy CSR array."""
+        return cls(matrix.indptr, matrix.indices, matrix.data)
+
+
+class PackedPair(NamedTuple):
+    """Rows of two sparse matrices, packed side by side: the column of each entry, and what each matrix stores there."""
+
+    columns: NDArray[np.int64]
+    left: NDArray[Any]
+    right: NDArray[Any]
 
 
 @kernel
@@ -29,9 +55,12 @@ def unpack(indptr, packed, rows, data):
 
 
 @kernel
-def count_kept(indptr, mark, is_all_abstained, n_columns, first, last, kept):
-    """kept[i + 1] = how many entries row i of the result stores: those with a mark, or all if it abstains on all."""
-    for i in range(first, last):
+def count_kept(indptr, mark, is_all_abstained, n_columns, rows, kept):
+    """kept[i + 1] = how many entries row i stores in the result: those with a mark, or all if it abstains on all.
+
+    For the rows from rows[0] to rows[1].
+    """
+    for i in range(rows[0], rows[1]):
         count = 0
         for j in range(indptr[i], indptr[i + 1]):
             count += mark[j] != 0
@@ -39,19 +68,19 @@ def count_kept(indptr, mark, is_all_abstained, n_columns, first, last, kept):
 
 
 @kernel
-def keep_marked(indptr, indices, data, mark, is_all_abstained, first, last, kept, kept_indices, kept_data):
-    """Write the rows that `count_kept` has counted, once the counts are added up."""
-    for i in range(first, last):
-        at, end = kept[i], kept[i + 1]
+def keep_marked(source, mark, is_all_abstained, rows, kept):
+    """Write the rows from rows[0] to rows[1] that `count_kept` has counted, once the counts are added up."""
+    for i in range(rows[0], rows[1]):
+        at, end = kept.indptr[i], kept.indptr[i + 1]
         if is_all_abstained[i]:
             for j in range(end - at):
-                kept_indices[at + j] = j
-                kept_data[at + j] = ABSTAIN
+                kept.indices[at + j] = j
+                kept.data[at + j] = ABSTAIN
         else:
-            j = indptr[i]
+            j = source.indptr[i]
             while at < end:  # what has no mark is overwritten by the next one
-                kept_indices[at] = indices[j]
-                kept_data[at] = data[j]
+                kept.indices[at] = source.indices[j]
+                kept.data[at] = source.data[j]
                 at += mark[j] != 0
                 j += 1
 
@@ -67,53 +96,54 @@ def count_abstained(indptr, data, counts):
 
 
 @kernel
-def replace_rows(indptr, indices, data, rows, new_indptr, new_indices, new_data, out_indptr, out_indices, out_data):
+def replace_rows(source, rows, other, out):
     """Write a sparse matrix with some of its rows taken from another.
 
-    Invariants: rows increase; out_indptr is that of the result.
+    Invariants: rows increase; out.indptr is that of the result.
     """
     k = 0
-    for i in range(indptr.shape[0] - 1):
-        at = out_indptr[i]
+    for i in range(source.indptr.shape[0] - 1):
+        at = out.indptr[i]
         if k < rows.shape[0] and rows[k] == i:
-            for j in range(new_indptr[k], new_indptr[k + 1]):
-                out_indices[at], out_data[at] = new_indices[j], new_data[j]
+            for j in range(other.indptr[k], other.indptr[k + 1]):
+                out.indices[at], out.data[at] = other.indices[j], other.data[j]
                 at += 1
             k += 1
         else:
-            for j in range(indptr[i], indptr[i + 1]):
-                out_indices[at], out_data[at] = indices[j], data[j]
+            for j in range(source.indptr[i], source.indptr[i + 1]):
+                out.indices[at], out.data[at] = source.indices[j], source.data[j]
                 at += 1
 
 
 @kernel
-def overlay(indptr, indices, data, new_indptr, new_indices, new_data, out_indptr, out_indices, out_data):
+def overlay(source, other, out):
     """Write a sparse matrix, with the entries of another one instead where that stores any.
 
-    Invariants: out_indptr adds up what `count_together` counts.
+    Invariants: out.indptr adds up what `count_together` counts.
     """
-    for i in range(indptr.shape[0] - 1):
-        j, end, k, new_end = indptr[i], indptr[i + 1], new_indptr[i], new_indptr[i + 1]
-        for at in range(out_indptr[i], out_indptr[i + 1]):
-            if k < new_end and (j == end or new_indices[k] <= indices[j]):
-                out_indices[at], out_data[at] = new_indices[k], new_data[k]
-                j += j < end and indices[j] == new_indices[k]
+    for i in range(source.indptr.shape[0] - 1):
+        j, end = source.indptr[i], source.indptr[i + 1]
+        k, other_end = other.indptr[i], other.indptr[i + 1]
+        for at in range(out.indptr[i], out.indptr[i + 1]):
+            if k < other_end and (j == end or other.indices[k] <= source.indices[j]):
+                out.indices[at], out.data[at] = other.indices[k], other.data[k]
+                j += j < end and source.indices[j] == other.indices[k]
                 k += 1
             else:
-                out_indices[at], out_data[at] = indices[j], data[j]
+                out.indices[at], out.data[at] = source.indices[j], source.data[j]
                 j += 1
 
 
 @kernel
-def look_up(indptr, indices, other_indptr, other_indices, other_data, found):
+def look_up(indptr, indices, other, found):
     """found[j] = what another sparse matrix stores at entry j of the first; unchanged where it stores nothing."""
     for i in range(indptr.shape[0] - 1):
-        k, end = other_indptr[i], other_indptr[i + 1]
+        k, end = other.indptr[i], other.indptr[i + 1]
         for j in range(indptr[i], indptr[i + 1]):
-            while k < end and other_indices[k] < indices[j]:
+            while k < end and other.indices[k] < indices[j]:
                 k += 1
-            if k < end and other_indices[k] == indices[j]:
-                found[j] = other_data[k]
+            if k < end and other.indices[k] == indices[j]:
+                found[j] = other.data[k]
 
 
 @kernel
@@ -132,50 +162,48 @@ def count_together(left_indptr, left_indices, right_indptr, right_indices, count
 
 
 @kernel
-def pack_together(
-    left_indptr, left_indices, left_data, right_indptr, right_indices, right_data, ranked, rows, columns, left, right
-):
+def pack_together(left, right, ranked, rows, out):
     """Pack some rows of two sparse matrices so that entry (i, j) of both is about the same column.
 
     What one of them does not store is left as it is; if the right one holds positions (`ranked`), a label that it does
-    not store has a position too: see `lift_positions`. Invariants: the packed arrays are as wide as `count_together`
-    says.
+    not store has a position too: see `lift_positions`. Invariants: the packed arrays (a `PackedPair`) are as wide as
+    `count_together` says.
     """
     for i in range(rows.shape[0]):
-        j, left_end = left_indptr[rows[i]], left_indptr[rows[i] + 1]
-        first, right_end = right_indptr[rows[i]], right_indptr[rows[i] + 1]
+        j, left_end = left.indptr[rows[i]], left.indptr[rows[i] + 1]
+        first, right_end = right.indptr[rows[i]], right.indptr[rows[i] + 1]
         n_ranked = 0
         if ranked:
             for k in range(first, right_end):
-                n_ranked += right_data[k] >= 0
+                n_ranked += right.data[k] >= 0
         at, k = 0, first
         while j < left_end or k < right_end:
-            in_left = j < left_end and (k == right_end or left_indices[j] <= right_indices[k])
-            in_right = k < right_end and (j == left_end or right_indices[k] <= left_indices[j])
-            columns[i, at] = left_indices[j] if in_left else right_indices[k]
+            in_left = j < left_end and (k == right_end or left.indices[j] <= right.indices[k])
+            in_right = k < right_end and (j == left_end or right.indices[k] <= left.indices[j])
+            out.columns[i, at] = left.indices[j] if in_left else right.indices[k]
             if in_left:
-                left[i, at] = left_data[j]
+                out.left[i, at] = left.data[j]
                 j += 1
             if in_right:
-                right[i, at] = right_data[k]
+                out.right[i, at] = right.data[k]
                 k += 1
             elif ranked:
-                right[i, at] = n_ranked + columns[i, at] - (k - first)
+                out.right[i, at] = n_ranked + out.columns[i, at] - (k - first)
             at += 1
 
 
 @kernel
-def lift_positions(union_indptr, union_indices, indptr, indices, data, positions):
+def lift_positions(union_indptr, union_indices, source, positions):
     """Write positions of more labels than are stored: the others follow the stored ones that are ranked, by label."""
-    for i in range(indptr.shape[0] - 1):
-        n_ranked = 0
-        for j in range(indptr[i], indptr[i + 1]):
-            n_ranked += data[j] >= 0
-        j = indptr[i]
+    for i in range(source.indptr.shape[0] - 1):
+        n_ranked, end = 0, source.indptr[i + 1]
+        for j in range(source.indptr[i], end):
+            n_ranked += source.data[j] >= 0
+        j = source.indptr[i]
         for at in range(union_indptr[i], union_indptr[i + 1]):
-            while j < indptr[i + 1] and indices[j] < union_indices[at]:
+            while j < end and source.indices[j] < union_indices[at]:
                 j += 1
-            if j < indptr[i + 1] and indices[j] == union_indices[at]:
-                positions[at] = data[j]
+            if j < end and source.indices[j] == union_indices[at]:
+                positions[at] = source.data[j]
             else:
-                positions[at] = n_ranked + union_indices[at] - (j - indptr[i])
+                positions[at] = n_ranked + union_indices[at] - (j - source.indptr[i])
