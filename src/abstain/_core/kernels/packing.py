@@ -16,8 +16,8 @@ from abstain._utils.compilation import kernel
 class CsrArrays(NamedTuple):
     """The arrays of a sparse matrix in CSR format: entries indptr[i] to indptr[i + 1] belong to row i."""
 
-    indptr: NDArray[np.integer[Any]]
-    indices: NDArray[np.integer[Any]]
+    indptr: NDArray[np.int64]
+    indices: NDArray[Any]
     data: NDArray[Any]
 
     @classmethod
