@@ -1,7 +1,6 @@
 """The estimator: scikit-learn's own checks, every shape of predict_proba, every kind of target."""
 
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -513,37 +512,3 @@ def test_the_scorer_knows_the_names():
     model = AbstainingClassifier(LogisticRegression()).fit(X, labels)
     with pytest.raises(abstain.InvalidLabels, match="another order"):
         abstain.make_abstention_scorer()(model, X, labels[list("dcba")])
-
-
-TYPED = """
-from typing import assert_type
-
-import numpy as np
-
-from abstain import AbstainingClassifier, FMeasure, PartialPrediction, PartialRanking, Rank
-
-X, y = np.zeros((5, 2)), np.zeros((5, 3))
-AbstainingClassifier(None, loss="hamming", penalty=0.1).fit(X, y).decide(X).labels
-assert_type(AbstainingClassifier().fit(X, y).decide(X), PartialPrediction)
-assert_type(AbstainingClassifier(loss=FMeasure(2)).decide(X), PartialPrediction)
-assert_type(AbstainingClassifier(loss="rank").fit(X, y).decide(X), PartialRanking)
-assert_type(AbstainingClassifier(loss=Rank()).decide(X), PartialRanking)
-assert_type(AbstainingClassifier(loss="rank").decide(X, loss="f1"), PartialPrediction)
-assert_type(AbstainingClassifier().decide(X, loss="rank", penalty=0.2), PartialRanking)
-"""
-
-
-@pytest.mark.slow
-def test_the_kind_of_decision_follows_from_the_loss(tmp_path, monkeypatch):
-    mypy = pytest.importorskip("mypy.api")
-    monkeypatch.setenv("MYPYPATH", str(Path(abstain.__file__).parents[1]))
-    (tmp_path / "script.py").write_text(TYPED)
-    options = [
-        "--strict",
-        "--config-file=",
-        "--ignore-missing-imports",
-        f"--cache-dir={tmp_path}",
-        "--no-error-summary",
-    ]
-    found, _, _ = mypy.run([*options, str(tmp_path / "script.py")])
-    assert not [line for line in found.splitlines() if "script.py" in line], found

@@ -5,7 +5,7 @@ An abstention is `ABSTAIN` (−1) in arrays, ``<NA>`` in data frames and ``?`` i
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -399,7 +399,14 @@ class PartialRanking(_Partial):
 Prediction: TypeAlias = PartialPrediction | PartialRanking
 """The result of a decision: labels, or a ranking for losses that score rankings."""
 
-PredictionT = TypeVar("PredictionT", bound=PartialPrediction | PartialRanking, covariant=True)
+if TYPE_CHECKING:  # type checkers know defaults: an annotation without a kind means labels
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    PredictionT = TypeVarWithDefault(
+        "PredictionT", bound=PartialPrediction | PartialRanking, covariant=True, default=PartialPrediction
+    )
+else:
+    PredictionT = TypeVar("PredictionT", bound=PartialPrediction | PartialRanking, covariant=True)
 """The kind of prediction, where it follows from the loss."""
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,12 @@ from abstain.guarantee._risks import RISKS
 
 SHOWN_LABELS = 20  # in the table of a notebook
 
-NumberT = TypeVar("NumberT", float, Floats)
+if TYPE_CHECKING:  # type checkers know defaults: an annotation without a kind means one rule for all labels
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    NumberT = TypeVarWithDefault("NumberT", float, Floats, default=float)
+else:
+    NumberT = TypeVar("NumberT", float, Floats)
 """A number, or one for each label."""
 
 
