@@ -30,6 +30,7 @@ def test_tracebacks_and_pickles_name_the_public_place(kind):
     assert (kind.__module__, kind.__qualname__) == ("abstain", kind.__name__)
     again = pickle.loads(pickle.dumps(kind("what is wrong")))
     assert (type(again), str(again)) == (kind, "what is wrong")
+    assert isinstance(kind.__new__(kind), kind)  # as Dask's workers make it anew
 
 
 def test_errors_of_files_and_learners_are_of_their_kinds_too():

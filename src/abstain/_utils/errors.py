@@ -63,7 +63,8 @@ class InvalidDataset(AbstainError):
     """A data file is broken, or not in the expected format."""
 
 
-class MissingFile(AbstainError, FileNotFoundError):
+# The built-in class comes first where it is one of files: its constructor is the one that makes the object.
+class MissingFile(FileNotFoundError, AbstainError):
     """A file or folder that was named does not exist."""
 
 
@@ -79,13 +80,13 @@ class DatasetWarning(UserWarning):
     """A data file contradicts itself or its list of labels, so that it may have been read wrongly."""
 
 
-class DownloadFailed(AbstainError, OSError):
+class DownloadFailed(OSError, AbstainError):
     """A data set could not be downloaded from any of its addresses."""
 
 
-class TemporaryFileFailed(AbstainError, OSError):
+class TemporaryFileFailed(OSError, AbstainError):
     """The folder for temporary files is full or cannot be used; the files that were given are not the cause."""
 
 
-class FitFailed(AbstainError, RuntimeError):
+class FitFailed(RuntimeError, AbstainError):
     """A learner could not be fitted in an experiment."""
