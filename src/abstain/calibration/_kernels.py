@@ -1,0 +1,98 @@
+"""Inner loops of calibration: the posterior mode of each label's coefficients."""
+
+import numpy as np
+
+from abstain._utils.compilation import kernel
+
+MAX_STEPS = 60
+TOLERANCE = 1e-10  # of the decrement; convergence is quadratic
+
+
+@kernel
+def evaluate(data, first, last, mean, precision, theta, gradient, hessian):  # type: ignore[no-untyped-def]
+    """Return the negative log posterior of one label, without its constant; fill in gradient and Hessian (likelihood).
+
+    The gradient includes the prior, the Hessian does not.
+    """
+    features, weight, relevant, _ = data
+    n_features, d = features.shape[1], len(theta)
+    value = 0.0
+    gradient[:] = 0.0
+    hessian[:] = 0.0
+    for i in range(first, last):
+        z = theta[n_features]
+        for a in range(n_features):
+            z += theta[a] * features[i, a]
+        e = np.exp(-abs(z))
+        p = 1.0 / (1.0 + e) if z > 0 else e / (1.0 + e)
+        value += weight[i] * (np.log1p(e) + max(z, 0.0)) - relevant[i] * z
+        residual, curvature = weight[i] * p - relevant[i], weight[i] * e / (1.0 + e) ** 2
+        for a in range(n_features):
+            gradient[a] += residual * features[i, a]
+            hessian[n_features, a] += curvature * features[i, a]
+            for b in range(a + 1):
+                hessian[a, b] += curvature * features[i, a] * features[i, b]
+        gradient[n_features] += residual
+        hessian[n_features, n_features] += curvature
+    for a in range(d):
+        for b in range(d):
+            pull = precision[a, b] * (theta[b] - mean[b])
+            gradient[a] += pull
+            value += 0.5 * (theta[a] - mean[a]) * pull
+            if b > a:
+                hessian[a, b] = hessian[b, a]
+    return value
+
+
+@kernel
+def newton_step(gradient, hessian, precision, theta):  # type: ignore[no-untyped-def]
+    """Return the step of Newton's method; slopes at 0 that would become negative stay there."""
+    d = len(theta)
+    system = hessian + precision
+    step = -gradient
+    for a in range(d - 1):
+        if theta[a] <= 0.0 and gradient[a] > 0.0:
+            step[a] = 0.0
+            system[a, :] = 0.0
+            system[:, a] = 0.0
+            system[a, a] = 1.0
+    for a in range(d):  # elimination without pivoting: the system is positive definite
+        for b in range(a + 1, d):
+            factor = system[b, a] / system[a, a]
+            for c in range(a, d):
+                system[b, c] -= factor * system[a, c]
+            step[b] -= factor * step[a]
+    for a in range(d - 1, -1, -1):
+        for b in range(a + 1, d):
+            step[a] -= system[a, b] * step[b]
+        step[a] /= system[a, a]
+    return step
+
+
+@kernel
+def fit_labels(data, mean, precision, theta, hessians):  # type: ignore[no-untyped-def]
+    """Argmin over slopes ≥ 0 and the offset of −log posterior, for each label, by Newton's method with projection."""
+    indptr = data[3]
+    d = len(mean)
+    gradient, tried_gradient, tried_hessian = np.empty(d), np.empty(d), np.empty((d, d))
+    for j in range(len(theta)):
+        first, last = indptr[j], indptr[j + 1]
+        hessian = hessians[j]
+        value = evaluate(data, first, last, mean, precision, theta[j], gradient, hessian)
+        for _ in range(MAX_STEPS):
+            step = newton_step(gradient, hessian, precision, theta[j])
+            length, moved = 1.0, False
+            while length > 1e-8:
+                tried = theta[j] + length * step
+                tried[: d - 1] = np.maximum(tried[: d - 1], 0.0)
+                gain = -np.dot(gradient, tried - theta[j])
+                if gain <= TOLERANCE * (1.0 + abs(value)):
+                    break
+                reached = evaluate(data, first, last, mean, precision, tried, tried_gradient, tried_hessian)
+                if reached <= value - 1e-4 * gain:
+                    theta[j], value, moved = tried, reached, True
+                    gradient[:], hessian[:] = tried_gradient, tried_hessian
+                    break
+                length *= 0.5
+            if not moved:
+                break
