@@ -96,3 +96,53 @@ def fit_labels(data, mean, precision, theta, hessians):  # type: ignore[no-untyp
                 length *= 0.5
             if not moved:
                 break
+
+
+@kernel
+def pool_adjacent(weight, relevant, step, pooled_weight, pooled_relevant, parent):  # type: ignore[no-untyped-def]
+    """Pool adjacent violators from one end (step 1: the first group, −1: the last), keeping the blocks of each prefix.
+
+    Block i is the last one once group i is added; the one before it is parent[i], −1 if there is none.
+    """
+    n = len(weight)
+    last = -1
+    for k in range(n):
+        i = k if step > 0 else n - 1 - k
+        w, r = weight[i], relevant[i]
+        while last >= 0 and step * (pooled_relevant[last] * w - r * pooled_weight[last]) >= 0.0:
+            w += pooled_weight[last]
+            r += pooled_relevant[last]
+            last = parent[last]
+        pooled_weight[i], pooled_relevant[i], parent[i] = w, r, last
+        last = i
+
+
+@kernel
+def venn_abers(weight, relevant, values):  # type: ignore[no-untyped-def]
+    """Isotonic regression at each group and in each gap after one, with an entry added there: irrelevant, relevant."""
+    n = len(weight)
+    left_weight, left_relevant, left = np.empty(n), np.empty(n), np.empty(n, np.int64)
+    right_weight, right_relevant, right = np.empty(n), np.empty(n), np.empty(n, np.int64)
+    pool_adjacent(weight, relevant, 1, left_weight, left_relevant, left)
+    pool_adjacent(weight, relevant, -1, right_weight, right_relevant, right)
+    for k in range(len(values)):
+        i, in_gap = k // 2, k % 2
+        for added in range(2):
+            w, r = 1.0, float(added)
+            if not in_gap:
+                w += weight[i]
+                r += relevant[i]
+            before = i if in_gap else i - 1
+            after = i + 1 if i + 1 < n else -1
+            while True:
+                if before >= 0 and left_relevant[before] * w >= r * left_weight[before]:
+                    w += left_weight[before]
+                    r += left_relevant[before]
+                    before = left[before]
+                elif after >= 0 and right_relevant[after] * w <= r * right_weight[after]:
+                    w += right_weight[after]
+                    r += right_relevant[after]
+                    after = right[after]
+                else:
+                    break
+            values[k, added] = r / w
