@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import logit
 
 from abstain._core.tables import Matrix, dense
 from abstain._utils.errors import InvalidProbabilities
 
 SUM_TOLERANCE = 1e-3  # probabilities of half precision add up to 1 as exactly as that
-MIN_PROBABILITY = 1e-4  # scores are clipped where p or 1 − p is so small: ensembles of trees give exact zeros
 
 
 def label_probabilities(estimator: Any, X: Any) -> Matrix:
@@ -103,18 +101,20 @@ def is_vector_of_one_label(estimator: Any) -> bool:
 
 
 def label_scores(estimator: Any, X: Any) -> NDArray[np.float64]:
-    """Return the log-odds of the probabilities, or the decision function of a classifier without `predict_proba`.
-
-    Higher is more relevant. Calibration uses these: a sigmoid of the log-odds can leave good probabilities unchanged.
-    """
-    if hasattr(estimator, "predict_proba"):
+    """Return the probabilities, or the decision function of a classifier without `predict_proba`, to calibrate."""
+    if gives_probabilities(estimator):
         probabilities = dense(label_probabilities(estimator, X), "predict_proba")
         if np.isnan(probabilities).any():
             i, j = np.argwhere(np.isnan(probabilities))[0]
             raise InvalidProbabilities(f"predict_proba: row {i}, column {j} is nan")
-        return logit(np.clip(probabilities, MIN_PROBABILITY, 1.0 - MIN_PROBABILITY))
+        return probabilities
     scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
     return scores if scores.ndim == 2 else np.column_stack([-scores, scores])
+
+
+def gives_probabilities(estimator: Any) -> bool:
+    """Whether the scores of a classifier are probabilities; else they are numbers of an unknown scale."""
+    return hasattr(estimator, "predict_proba")
 
 
 def _relevant(probabilities: NDArray[Any], classes: Any, j: int) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,18 @@ from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Axes, Matrix, RowSlice, Table, dense, read_matrix
 from abstain._utils.errors import InvalidLabels, InvalidParameter, quoted
 from abstain._utils.frames import Frame, is_frame, open_frame
+
+
+class NamedTable(Protocol):
+    """A table that truth is compared with."""
+
+    @property
+    def matrix(self) -> Matrix:
+        """The numbers."""
+
+    @property
+    def axes(self) -> Axes:
+        """The names of rows and labels."""
 
 
 class Truth(NamedTuple):
@@ -53,7 +65,7 @@ def read_truth_for(table: Probabilities, y_true: Any, *, refusal: str = "") -> M
     return truth.values
 
 
-def read_partial_truth(y_true: Any, missing_values: float | None, table: Probabilities) -> Truth:
+def read_partial_truth(y_true: Any, missing_values: float | None, table: NamedTable) -> Truth:
     """Return the truth, some of it perhaps unknown; raise `InvalidLabels` if it does not fit the probabilities.
 
     Examples
@@ -74,7 +86,7 @@ def read_partial_truth(y_true: Any, missing_values: float | None, table: Probabi
     return truth
 
 
-def read_sample_weight(sample_weight: Any, table: Probabilities) -> NDArray[np.float64] | None:
+def read_sample_weight(sample_weight: Any, table: NamedTable) -> NDArray[np.float64] | None:
     """Return the weights of the rows, (n,), or of the entries, (n, m), as they were given; None if they were not.
 
     They are finite, none is negative, and at least one is positive.
@@ -158,7 +170,7 @@ def _all_stored(codes: NDArray[Any]) -> sparse.csr_array:
     return sparse.csr_array((codes.ravel(), np.tile(np.arange(m), n), np.arange(n + 1) * m), (n, m))
 
 
-def _require_shape_of(table: Probabilities, shape: tuple[int, int], axes: Axes, what: str) -> None:
+def _require_shape_of(table: NamedTable, shape: tuple[int, int], axes: Axes, what: str) -> None:
     if shape != table.matrix.shape:
         raise InvalidLabels(f"{what} has shape {shape}; the probabilities have {table.matrix.shape}")
     table.axes.require_same(axes, what)

@@ -184,8 +184,7 @@ class Calibration:
         ----------
         file : str or path
             Its fields: "format", "version", "method", "kind", "scale", "n_rows", "log_losses" and "labels", with an
-            object for each label. The log-odds of a score, clipped to "low" and "high", give logit p = slopes · features
-            + offset; docs/calibration.md has the details.
+            object for each label; docs/calibration.md says what they mean.
         """
         text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n"
         with atomic_write(Path(file)) as target:

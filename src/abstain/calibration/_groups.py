@@ -44,9 +44,13 @@ class Groups:
 
     @classmethod
     def of(cls, scores: Floats, labels: NDArray[np.intp], relevant: Floats, weight: Floats, n_labels: int) -> Self:
-        """Group entries, given as vectors: the score, the label, whether it is relevant, and the weight of each."""
+        """Group entries, given as vectors: score (within ±`LIMIT`), label, whether it is relevant, and weight."""
         bins = np.rint((np.clip(scores, -LIMIT, LIMIT) + LIMIT) / WIDTH).astype(np.int64)
-        return cls._summed(bins + labels * N_BINS, np.array([weight, weight * relevant, weight * np.clip(scores, -LIMIT, LIMIT)]), n_labels)
+        return cls._summed(
+            bins + labels * N_BINS,
+            np.array([weight, weight * relevant, weight * np.clip(scores, -LIMIT, LIMIT)]),
+            n_labels,
+        )
 
     @classmethod
     def merged(cls, parts: list[Self]) -> Self:
@@ -60,13 +64,13 @@ class Groups:
         n_cells = n_labels * N_BINS
         if n_cells <= min(MAX_CELLS, 4 * len(cells)):
             found = np.flatnonzero(np.bincount(cells, sums[0], n_cells))
-            weight, relevant, scores = (np.bincount(cells, line, n_cells)[found] for line in sums)
+            totals = [_sums(cells, line, n_cells)[found] for line in sums]
         else:
             found, index = np.unique(cells, return_inverse=True)
-            weight, relevant, scores = (np.bincount(index, line, len(found)) for line in sums)
-            kept = weight > 0
-            found, weight, relevant, scores = found[kept], weight[kept], relevant[kept], scores[kept]
-        return cls(found, weight, relevant, scores, n_labels)
+            totals = [_sums(index, line, len(found)) for line in sums]
+            kept = totals[0] > 0
+            found, totals = found[kept], [line[kept] for line in totals]
+        return cls(found, totals[0], totals[1], totals[2], n_labels)
 
     @property
     def scores(self) -> Floats:
@@ -101,4 +105,9 @@ class Groups:
     def totals(self) -> tuple[Floats, Floats]:
         """Return the weight of each label's entries, and of its relevant ones."""
         labels = self.cells // N_BINS
-        return np.bincount(labels, self.weight, self.n_labels), np.bincount(labels, self.relevant, self.n_labels)
+        return _sums(labels, self.weight, self.n_labels), _sums(labels, self.relevant, self.n_labels)
+
+
+def _sums(places: NDArray[np.int64], values: Floats, n_places: int) -> Floats:
+    """Return the sum of the values at each place."""
+    return np.bincount(places, values, n_places).astype(np.float64, copy=False)

@@ -117,7 +117,7 @@ class CurveMethod(Method):
 
     @classmethod
     def check_label(cls, label: dict[str, Any], where: str) -> None:
-        """Raise `InvalidDataset` if the points of the curve do not increase, or have other values than probabilities."""
+        """Raise `InvalidDataset` if the points of the curve do not increase, or its values are no probabilities."""
         Sigmoid.check_label(label, where)
         x, values = np.array(label["x"]), np.array(label["values"], dtype=object)
         if values.shape != (len(x), *cls.VALUES_PER_POINT) or np.any(np.diff(x) < 0):

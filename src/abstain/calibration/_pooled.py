@@ -85,7 +85,7 @@ def fit_pooled(rows: Observations, *, identity: Floats, start: PooledFit | None 
     theta = np.tile(mean, (n_labels, 1)) if start is None else start.coefficients.copy()
     hessians = np.empty((n_labels, n_features + 1, n_features + 1))
     for _ in range(MAX_ROUNDS):
-        precision = np.linalg.inv(covariance)
+        precision: Floats = np.linalg.inv(covariance).astype(np.float64)
         _fit_labels(rows, mean, precision, theta, hessians)
         posterior = np.linalg.inv(hessians + precision)
         # A step of Newton's method on the marginal likelihood of μ: few labels are known well, and EM would be slow.
@@ -98,7 +98,7 @@ def fit_pooled(rows: Observations, *, identity: Floats, start: PooledFit | None 
         covariance = total / (PRIOR_LABELS + n_labels)
         if np.abs(step / np.sqrt(np.diag(covariance))).max() < TOLERANCE:
             break
-    _fit_labels(rows, mean, np.linalg.inv(covariance), theta, hessians)
+    _fit_labels(rows, mean, np.linalg.inv(covariance).astype(np.float64), theta, hessians)
     return PooledFit(theta, mean, covariance)
 
 

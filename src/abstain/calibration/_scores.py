@@ -46,8 +46,8 @@ class Scores:
         matrix, axes = read_matrix(table, "scores", InvalidProbabilities)
         if sparse.issparse(matrix):
             raise InvalidProbabilities(
-                f"scores: a sparse table of kind {kind!r} is ambiguous, since what is not stored would be a {kind} of 0; "
-                "pass probabilities, or a dense table"
+                f"scores: what a sparse table does not store would be a {kind} of 0, which is no small score; pass "
+                "probabilities, or a dense table"
             )
         if np.isnan(matrix).any():
             i, j = np.argwhere(np.isnan(matrix))[0].tolist()

@@ -5,21 +5,22 @@ from typing import Any
 from abstain._core.prediction import PartialPrediction
 from abstain._utils.errors import InvalidParameter
 from abstain._utils.suggestions import did_you_mean
-from abstain.calibration._calibrators import METHODS
+from abstain.calibration._methods import NAMES as METHODS
 from abstain.learners._classifier import AbstainingClassifier
 from abstain.learners._recommended import N_TREES, TREES_TITLE, recommended, seconds_to_fit_trees
 from abstain.learners._registry import LEARNERS
 
 TREES = "trees"
 CALIBRATION_FOLDS = 5
-NAMES = tuple(f"{base}{suffix}" for base in (*LEARNERS, TREES) for suffix in ("", *(f"+{m}" for m in METHODS)))
+CALIBRATIONS = tuple(method for method in METHODS if method != "none")
+NAMES = tuple(f"{base}{suffix}" for base in (*LEARNERS, TREES) for suffix in ("", *(f"+{m}" for m in CALIBRATIONS)))
 """The papers' learners and the trees we recommend, each as it is or with its labels calibrated."""
 
 
 def require_learner(name: str) -> None:
     """Raise `InvalidParameter` if there is no such learner."""
     if name not in NAMES:
-        calibrated = " or ".join(f"+{method}" for method in METHODS)
+        calibrated = ", ".join(f"+{method}" for method in CALIBRATIONS)
         raise InvalidParameter(
             f"there is no learner {name!r}{did_you_mean(name, NAMES, normalize=str.lower)} "
             f"(there are {', '.join(LEARNERS)} and {TREES}, each as it is or with {calibrated})"

@@ -3,7 +3,6 @@
 from typing import Any, Generic, Self, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.model_selection import check_cv
@@ -14,11 +13,13 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from abstain._core.decision import decide
 from abstain._core.losses import LabelLossLike, LossLike, RankingLossLike, as_loss
 from abstain._core.penalties import PenaltyLike, as_penalty
+from abstain._core.predict_proba import gives_probabilities
 from abstain._core.prediction import PartialPrediction, PartialRanking, Prediction, PredictionT
 from abstain._core.tables import Matrix, Table, dense
 from abstain._core.targets import index_of, read_target, require_same_order
 from abstain._utils.errors import InvalidParameter
-from abstain.calibration._calibrators import METHODS, fit_calibrators
+from abstain.calibration import fit as fit_calibration
+from abstain.calibration._methods import require_method
 from abstain.learners._fitting import cross_fit, fit_labels, folds_for, require_classifier
 from abstain.learners._recommended import recommended
 from abstain.learners._scorer import AbstentionScorer
@@ -40,10 +41,12 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         them (``set_params``, or `decide`'s arguments) never fits anything again.
     penalty : number, str or Penalty, default=0.1
         What abstaining costs, as for `abstain.decide`.
-    calibration : {"sigmoid", "isotonic"}, default=None
-        Calibrate each label on cross-fitted scores. The estimator itself is fitted to all data.
+    calibration : {"auto", "temperature", "sigmoid", "beta", "isotonic", "venn-abers"}, default=None
+        Calibrate the probabilities on cross-fitted scores, as `abstain.calibration.fit` does. The estimator itself is
+        fitted to all data.
     cv : int or splitter, default=5
-        The folds of cross-fitting; a number means shuffled folds.
+        The folds of cross-fitting; a number means shuffled folds. Where instances belong together or follow each other
+        in time, shuffled folds are too optimistic: pass `sklearn.model_selection.GroupKFold` or `TimeSeriesSplit`.
     n_jobs : int, default=None
         Folds fitted at once.
 
@@ -53,6 +56,8 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         The names of the labels, or 0 … n_labels − 1; for a single target its classes, which are then the labels.
     label_names_ : tuple or None
         The names of the labels, if they are known.
+    calibration_ : abstain.calibration.Calibration or None
+        The calibration of the labels that were not constant in training; None if there is none.
     estimator_ : classifier
         The fitted clone. It has not seen the labels that were constant in training: these have probability 0 or 1.
     n_features_in_ : int
@@ -150,9 +155,8 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         -------
         self : AbstainingClassifier
         """
-        if self.calibration not in (None, *METHODS):
-            accepted = " or ".join(map(repr, METHODS))
-            raise InvalidParameter(f"calibration is {self.calibration!r}; expected None, {accepted}")
+        if self.calibration is not None:
+            require_method(self.calibration, "calibration")
         as_loss(self.loss), as_penalty(self.penalty)  # mistakes raise errors before the work, not after
         method = self.calibration or (None if self.estimator is not None else "sigmoid")
         require_classifier(self._estimator(), calibrated=method is not None)
@@ -161,8 +165,9 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         check_consistent_length(X, target.labels)
         require_same_order(X, y)
         estimator, routed = self._estimator(target.labels.shape), self._route(params)
-        calibrators = None
-        if method is not None:
+        model = fit_labels(estimator, X, target, routed.estimator.fit)
+        calibration = None
+        if method is not None and len(model.columns):
             scores = cross_fit(
                 estimator,
                 X,
@@ -172,10 +177,14 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
                 params=routed.estimator.fit,
                 split_params=routed.splitter.split,
             )
-            weights = _sample_weight(routed.estimator.fit)
-            calibrators = fit_calibrators(scores, dense(target.labels, "y"), method=method, sample_weight=weights)
-        model = fit_labels(estimator, X, target, routed.estimator.fit)
-        self._model, self._calibrators = model, calibrators
+            calibration = fit_calibration(
+                scores[:, model.columns],
+                dense(target.labels, "y")[:, model.columns],
+                method,
+                kind="probability" if gives_probabilities(estimator) else "score",
+                sample_weight=_sample_weight(routed.estimator.fit),
+            )
+        self._model, self.calibration_ = model, calibration
         self._label_type, self._is_single = target.dtype, target.vector is not None
         self.label_names_ = tuple(target.classes.tolist()) if self._is_single else target.label_names
         self.estimator_, self.classes_ = model.estimator, target.classes
@@ -196,9 +205,9 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         """
         check_is_fitted(self, "estimator_")
         self._check_features(X, reset=False)
-        if self._calibrators is None:
+        if self.calibration_ is None:
             return self._model.probabilities(X)
-        probabilities: NDArray[np.float64] = self._calibrators(self._model.scores(X))
+        probabilities = self._model.calibrated(X, self.calibration_)
         if self._is_single:  # each class was calibrated against the others, yet exactly one is right
             total = probabilities.sum(axis=1, keepdims=True)
             uniform = np.full_like(probabilities, 1.0 / probabilities.shape[1])

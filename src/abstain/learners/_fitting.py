@@ -25,6 +25,7 @@ from abstain._core.predict_proba import is_vector_of_one_label, label_probabilit
 from abstain._core.tables import Matrix, dense
 from abstain._core.targets import Target
 from abstain._utils.errors import InvalidLabels, InvalidParameter
+from abstain.calibration import Calibration
 
 
 @dataclass(frozen=True)
@@ -38,25 +39,36 @@ class LabelModel:
         The labels that the estimator has learnt.
     frequencies : float array of shape (n_labels,)
         How often each label was relevant in training: 0 or 1 for those that were constant.
+    n_instances : int
+        The number of instances in training.
     """
 
     estimator: Any
     columns: NDArray[np.intp]
     frequencies: NDArray[np.float64]
+    n_instances: int
 
     def probabilities(self, X: Any) -> Matrix:
         """Return P(label is relevant), of shape (n_instances, n_labels); CSR if the estimator gives that."""
-        return self._for_all_labels(X, label_probabilities, self.frequencies)
+        return self._for_all_labels(self._learnt(X, label_probabilities), self.frequencies)
 
     def scores(self, X: Any) -> NDArray[np.float64]:
         """Return the scores to calibrate, of shape (n_instances, n_labels); nan for labels constant in training."""
-        scores: NDArray[np.float64] = self._for_all_labels(X, label_scores, np.full(len(self.frequencies), np.nan))
+        unknown = np.full(len(self.frequencies), np.nan)
+        scores: NDArray[np.float64] = self._for_all_labels(self._learnt(X, label_scores), unknown)
         return scores
 
-    def _for_all_labels(self, X: Any, predict: Callable[[Any, Any], Matrix], constants: NDArray[np.float64]) -> Matrix:
-        """Return what the estimator predicts, with a constant for each label that it has not learnt."""
+    def calibrated(self, X: Any, calibration: Calibration) -> NDArray[np.float64]:
+        """Return calibrated probabilities; labels constant in training get (relevant + ½) / (instances + 1)."""
+        base_rates = (self.frequencies * self.n_instances + 0.5) / (self.n_instances + 1.0)
+        learnt = calibration.transform(self._learnt(X, label_scores))
+        probabilities: NDArray[np.float64] = self._for_all_labels(learnt, base_rates)
+        return probabilities
+
+    def _learnt(self, X: Any, predict: Callable[[Any, Any], Matrix]) -> Matrix:
+        """Return what the estimator predicts of the labels that it has learnt."""
         if len(self.columns) == 0:
-            return np.tile(constants, (_num_samples(X), 1))
+            return np.empty((_num_samples(X), 0))
         predicted = predict(self.estimator, X)
         if len(self.columns) == 1 and is_vector_of_one_label(self.estimator):
             predicted = predicted[:, 1:]
@@ -64,6 +76,10 @@ class LabelModel:
             raise InvalidLabels(
                 f"{type(self.estimator).__name__} answers {predicted.shape[1]} labels, expected {len(self.columns)}"
             )
+        return predicted
+
+    def _for_all_labels(self, predicted: Matrix, constants: NDArray[np.float64]) -> Matrix:
+        """Return predictions of all labels, with a constant for each that the estimator has not learnt."""
         if len(self.columns) == len(constants):
             return predicted
         if sparse.issparse(predicted):
@@ -91,7 +107,7 @@ def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]
         model = clone(estimator)
         model.fit(X, target.vector, **params)
         present = np.flatnonzero(np.isin(target.classes, model.classes_))
-        return LabelModel(model, present, np.zeros(len(target.classes)))
+        return LabelModel(model, present, np.zeros(len(target.classes)), len(target.vector))
     is_frozen = isinstance(estimator, FrozenEstimator)
     columns = np.flatnonzero((frequencies > 0) & (frequencies < 1) | is_frozen)
     takes_labels = is_frozen or len(columns) == 1 or _takes_many_labels(estimator)
@@ -103,7 +119,7 @@ def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]
         model = _fit_one_label(model, X, dense(labels)[:, 0], params)
     elif len(columns) > 1:
         model = _fit_many_labels(model, X, labels, params)
-    fitted = LabelModel(model, columns, frequencies)
+    fitted = LabelModel(model, columns, frequencies, target.labels.shape[0])
     if is_frozen:
         fitted.scores(_safe_indexing(X, [0]))  # a wrong number of labels is an error now, not when predicting
     return fitted
@@ -121,8 +137,7 @@ def require_classifier(estimator: Any, *, calibrated: bool) -> None:
         raise InvalidParameter(f"{name} has neither predict_proba nor decision_function; is it a classifier?")
     if not calibrated:
         raise InvalidParameter(
-            f"{name} has no predict_proba; calibration='sigmoid' or 'isotonic' makes probabilities of its decision "
-            "function"
+            f"{name} has no predict_proba; calibration='auto' makes probabilities of its decision function"
         )
 
 
