@@ -87,11 +87,13 @@ PUBLIC = {
     "abstain.budget": ["Allocation", "Bill", "Price", "solve"],
     "abstain.calibration": [
         "BrierDecomposition",
+        "Calibration",
         "ReliabilityCurve",
         "ReliabilityDisplay",
         "brier_decomposition",
         "brier_score_loss",
         "calibration_error",
+        "fit",
         "reliability_curve",
     ],
     "abstain.curves": [

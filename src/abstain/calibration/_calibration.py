@@ -62,7 +62,7 @@ class Calibration:
     >>> calibration = abstain.calibration.fit(logits, truth, method="sigmoid", kind="logit")
     >>> calibration.transform([[-2.0, -2.0], [1.0, 1.0]]).round(2)
     array([[0.06, 0.01],
-           [0.62, 0.2 ]])
+           [0.51, 0.15]])
     """
 
     kind: Kind

@@ -81,7 +81,7 @@ def fit(
     >>> truth = random.random((2000, 3)) < probabilities**2  # they claim too much
     >>> calibration = abstain.calibration.fit(probabilities, truth)
     >>> calibration.transform([[0.3, 0.5, 0.9]]).round(2)
-    array([[0.09, 0.26, 0.8 ]])
+    array([[0.1 , 0.26, 0.83]])
     """
     require_method(method)
     table = Scores.read(scores, kind)
