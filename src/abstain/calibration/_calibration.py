@@ -118,7 +118,8 @@ class Calibration:
         """Return lower and upper probabilities of the method "venn-abers".
 
         One of the two is what isotonic regression would say had the instance been in the sample it was learnt from
-        with its true label. Each label's interval is its own: the fewer relevant rows were seen, the wider.
+        with its true label. Each label's interval is its own: the fewer relevant rows were seen, the wider. It always
+        contains the probability that `transform` gives.
 
         Parameters
         ----------

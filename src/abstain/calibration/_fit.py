@@ -84,6 +84,8 @@ def fit(
     array([[0.1 , 0.26, 0.83]])
     """
     require_method(method)
+    if np.ndim(y_true) == 1:
+        raise InvalidLabels("y_true is a vector; of a single label, pass tables of one column")
     table = Scores.read(scores, kind)
     truth = read_partial_truth(y_true, missing_values, table)
     weight = read_sample_weight(sample_weight, table)

@@ -95,9 +95,10 @@ class Groups:
         return replace(self, weighted_scores=scores * self.weight)
 
     def ranges(self) -> tuple[Floats, Floats]:
-        """Return the lowest and the highest score of each label; 0 for labels without entries."""
-        low, high = np.zeros(self.n_labels), np.zeros(self.n_labels)
+        """Return the lowest and the highest score of each label; of labels without entries, those of the others."""
         indptr, scores = self.indptr, self.scores
+        low = np.full(self.n_labels, scores.min() if len(scores) else -LIMIT)
+        high = np.full(self.n_labels, scores.max() if len(scores) else LIMIT)
         some = np.flatnonzero(np.diff(indptr))
         low[some], high[some] = scores[indptr[some]], scores[indptr[some + 1] - 1]
         return low, high

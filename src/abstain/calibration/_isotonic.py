@@ -74,7 +74,8 @@ class CurveMethod(Method):
     curves: Curves
 
     FIELDS: ClassVar[dict[str, int]] = {**Sigmoid.FIELDS, "share": 0, "x": 1, "values": 1}
-    VALUES_PER_POINT: ClassVar[tuple[int, ...]] = ()
+    NOTHING_KNOWN: ClassVar[float | tuple[float, float]] = 0.5
+    """The value of the curve of a label without entries."""
 
     @classmethod
     def fit(cls, groups: Groups, start: Self | None = None) -> Self:
@@ -91,8 +92,8 @@ class CurveMethod(Method):
         each = []
         for j in range(groups.n_labels):
             part = slice(indptr[j], indptr[j + 1])
-            if indptr[j] == indptr[j + 1]:  # nothing is known of it: its share is 0
-                each.append((np.zeros(1), cls._curve(np.zeros(1), np.ones(1), np.zeros(1))[1]))
+            if indptr[j] == indptr[j + 1]:  # its share is 0
+                each.append((np.zeros(1), np.array([cls.NOTHING_KNOWN])))
             else:
                 each.append(cls._curve(scores[part], groups.weight[part], groups.relevant[part]))
         return Curves.of(each)
@@ -120,7 +121,7 @@ class CurveMethod(Method):
         """Raise `InvalidDataset` if the points of the curve do not increase, or its values are no probabilities."""
         Sigmoid.check_label(label, where)
         x, values = np.array(label["x"]), np.array(label["values"], dtype=object)
-        if values.shape != (len(x), *cls.VALUES_PER_POINT) or np.any(np.diff(x) < 0):
+        if values.shape != (len(x), *np.shape(cls.NOTHING_KNOWN)) or np.any(np.diff(x) < 0):
             raise InvalidDataset(f"{where}: x and values must be as many, and x increase")
         if not 0 <= label["share"] <= 1 or values.min() < 0 or values.max() > 1 or np.any(np.diff(values, axis=0) < 0):
             raise InvalidDataset(f"{where}: share and values must be numbers from 0 to 1, and values increase")
@@ -147,14 +148,14 @@ class Isotonic(CurveMethod):
 class VennAbers(CurveMethod):
     """Inductive Venn–Abers prediction of each label (Vovk, Petej & Fedorova 2015): two probabilities for each score.
 
-    They are isotonic regressions with the new instance added, once as irrelevant and once as relevant. The interval
-    between them is each label's own, wide for rare labels. The probability is p₁ / (1 − p₀ + p₁), mixed with the
-    pooled sigmoid and clipped to the interval.
+    They are isotonic regressions with the new instance added, once as irrelevant and once as relevant. The probability
+    is p₁ / (1 − p₀ + p₁), mixed with the pooled sigmoid. The interval between them is each label's own, wide for rare
+    labels; where the probability is outside, the interval is extended to it.
     """
 
     name = "venn-abers"
     FIELDS: ClassVar[dict[str, int]] = {**CurveMethod.FIELDS, "values": 2}
-    VALUES_PER_POINT = (2,)
+    NOTHING_KNOWN = (0.0, 1.0)
 
     @staticmethod
     def _curve(x: Floats, weight: Floats, relevant: Floats) -> tuple[Floats, Floats]:
@@ -168,11 +169,12 @@ class VennAbers(CurveMethod):
 
     def intervals(self, x: Floats, labels: NDArray[np.intp]) -> Floats:
         """Return the two probabilities of each entry, along a last axis."""
-        return self.curves.step(np.clip(x, self.low[labels], self.high[labels]), labels)
+        x = np.clip(x, self.low[labels], self.high[labels])
+        both, p = self.curves.step(x, labels), self._probabilities(x, labels)
+        return np.stack([np.minimum(both[..., 0], p), np.maximum(both[..., 1], p)], axis=-1)
 
     def _probabilities(self, x: Floats, labels: NDArray[np.intp]) -> Floats:
         both = self.curves.step(x, labels)
         lower, upper = both[..., 0], both[..., 1]
         smooth = self.sigmoid.probabilities(x, labels)
-        mixed = smooth + self.share[labels] * (upper / (1.0 - lower + upper) - smooth)
-        return np.clip(mixed, lower, upper)
+        return smooth + self.share[labels] * (upper / (1.0 - lower + upper) - smooth)
