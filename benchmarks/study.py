@@ -299,7 +299,7 @@ Decisions are only as good as the probabilities. `AbstainingClassifier()` uses t
 - *trees*: 200 extremely randomised trees. For more than 32 labels, splits are chosen by random combinations of the
   labels, which takes a fraction of the time and is as good;
 - *logistic regression* on scaled features, with C of 0.01, 0.1 or 1, whichever has the least held-out log loss;
-- for dense features, logistic regression on a map of an RBF kernel (300 features, C = 100).
+- for dense features, logistic regression on a map of an RBF kernel (500 features, C = 100).
 
 Each model is also fitted without each of five folds. For each label, logit p = Σ slopes · log-odds of the models +
 offset is learnt from the log-odds of the instances held out: this blends the models, and calibrates. Slopes are never

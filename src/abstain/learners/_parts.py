@@ -23,7 +23,7 @@ from abstain.learners._nystroem import NystroemMap
 N_TREES, N_TREES_PER_FOLD = 200, 100
 PRIOR_VOTES = 0.1  # what the label's frequency counts for, where the votes of all trees count for 1
 STRENGTHS = (0.01, 0.1, 1.0)  # C of logistic regression on scaled features, tried as long as they get better
-N_KERNEL_FEATURES = 300
+N_KERNEL_FEATURES = 500
 KERNEL_STRENGTH = 100.0
 
 Splits: TypeAlias = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
