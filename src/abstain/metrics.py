@@ -262,7 +262,7 @@ def _count(where: Matrix) -> int:
 def _realized(y_true: Any, prediction: Any, loss: Loss, penalty: Penalty) -> NDArray[np.float64]:
     """Return the generalised loss of each instance, given the truth."""
     answers = _as_partial(prediction, loss)
-    truth, axes = read_truth(y_true)
+    truth, _, axes = read_truth(y_true)
     require_same_table(axes, truth, answers, "y_true")
 
     def realized(block: Block, y: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
@@ -316,6 +316,6 @@ def _truth_and_labels(y_true: Any, prediction: Any) -> tuple[Matrix, PartialPred
     if isinstance(prediction, PartialRanking):
         raise InvalidLabels("a ranking answers no label; score it with generalized_loss and the rank loss")
     answers = prediction if isinstance(prediction, PartialPrediction) else PartialPrediction(prediction)
-    truth, axes = read_truth(y_true)
+    truth, _, axes = read_truth(y_true)
     require_same_table(axes, truth, answers, "y_true")
     return truth, answers

@@ -416,6 +416,13 @@ def _short(name: str, max_length: int = 24) -> str:
 
 def require_codes(matrix: Matrix, axes: Axes, codes: tuple[int, ...], what: str, accepted: str) -> None:
     """Raise `InvalidLabels`, naming the first wrong entry, if a table holds anything but some codes."""
+    if (found := first_other_code(matrix, codes)) is not None:
+        i, j, value = found
+        raise InvalidLabels(f"{what}: {axes.row(i)}, {axes.label(j)} is {value}; {accepted}")
+
+
+def first_other_code(matrix: Matrix, codes: tuple[int, ...]) -> tuple[int, int, Any] | None:
+    """Return the row, the column and the value of the first entry that is none of some codes, if there is one."""
     values = matrix.data if sparse.issparse(matrix) else matrix
     for first in range(0, len(values), CHECKED_ROWS):
         bad = ~np.isin(values[first : first + CHECKED_ROWS], codes)
@@ -424,4 +431,5 @@ def require_codes(matrix: Matrix, axes: Axes, codes: tuple[int, ...], what: str,
             i, value = first + at, values[(first + at, *column)]
             if not column:
                 i, column = int(np.searchsorted(matrix.indptr, i, side="right")) - 1, [int(matrix.indices[i])]
-            raise InvalidLabels(f"{what}: {axes.row(i)}, {axes.label(column[0])} is {value}; {accepted}")
+            return i, column[0], value
+    return None

@@ -26,14 +26,16 @@ class Frame(NamedTuple):
 
     def first_without_numbers(self) -> tuple[int, Any] | None:
         """Return the number and type of the first column that holds neither numbers nor booleans, if any."""
-        if self.library == "pandas":
-            kinds = [(kind.kind in "fiub", kind) for kind in self.native.dtypes]
-        else:
-            import narwhals as nw
+        return next(((j, kind) for j, (is_number, kind) in enumerate(self.types()) if not is_number), None)
 
-            schema = nw.from_native(self.native).schema
-            kinds = [(kind.is_numeric() or kind == nw.Boolean, kind) for kind in schema.values()]
-        return next(((j, kind) for j, (is_number, kind) in enumerate(kinds) if not is_number), None)
+    def types(self) -> list[tuple[bool, Any]]:
+        """Return whether each column holds numbers or booleans, and its type."""
+        if self.library == "pandas":
+            return [(kind.kind in "fiub", kind) for kind in self.native.dtypes]
+        import narwhals as nw
+
+        schema = nw.from_native(self.native).schema
+        return [(kind.is_numeric() or kind == nw.Boolean, kind) for kind in schema.values()]
 
     def values(self) -> NDArray[Any]:
         """Return the numbers, missing ones as NaN."""
@@ -51,7 +53,16 @@ class Frame(NamedTuple):
             frame = frame.select(nw.all().cast(nw.Float64))
         return frame.to_numpy()
 
-    def column(self, name: str) -> list[Any]:
+    def select(self, j: int) -> "Frame":
+        """Return the frame of column j alone."""
+        name = self.columns[j]
+        if self.library == "pandas":
+            return self._replace(native=self.native.iloc[:, [j]], columns=(name,))
+        import narwhals as nw
+
+        return self._replace(native=nw.from_native(self.native).select(name).to_native(), columns=(name,))
+
+    def column(self, name: Any) -> list[Any]:
         """Return a column as Python objects, missing ones as None."""
         if self.library == "pandas":
             column = self.native[name]

@@ -162,7 +162,7 @@ def label_table(
     )
     if y_true is None:
         return result
-    truth, axes = read_truth(y_true)
+    truth, _, axes = read_truth(y_true)
     require_same_table(axes, truth, partial, "y_true")
     result = replace(
         result,
