@@ -591,6 +591,7 @@ def test_the_largest_cost_is_round_but_not_too_small(value, cost):
         ({"losses": [abstain.Hamming()]}, InvalidLoss, "is not the name of a loss"),
         ({"y_true": [[1, 0]]}, InvalidLabels, r"y_true has shape \(1, 2\); the probabilities have \(2, 2\)"),
         ({"y_true": [[1, 0], [2, 0]]}, InvalidLabels, "row 1, column 0 is 2"),
+        ({"y_true": [[1, 0], [None, 0]]}, InvalidLabels, "row 1, column 0 is nan; .* rows with unknown labels, or the"),
         ({"y_true": Table([[1, 0], [1, 0]], ["sea", "sky"])}, InvalidLabels, "the same labels in another order"),
         ({"y_true": Table([[1, 0], [1, 0]], index=["a", "c"])}, InvalidLabels, "row 1 is 'c', expected 'b'"),
         ({"texts": ["one"]}, InvalidParameter, "texts has 1 texts for 2 rows"),

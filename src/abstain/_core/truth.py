@@ -27,6 +27,12 @@ class Truth(NamedTuple):
     axes: Axes
     """The names of the rows and labels."""
 
+    def first_unknown(self) -> str:
+        """Return how an error message names the first unknown entry; there must be one."""
+        assert self.unknown is not None
+        rows, columns = self.unknown.nonzero()
+        return f"y_true: {self.axes.row(int(rows[0]))}, {self.axes.label(int(columns[0]))}"
+
 
 def read_truth(y_true: Any, missing_values: float | None = None, *, refusal: str = "") -> Truth:
     """Return the truth, of which entries equal to `missing_values` (None: no entry) are unknown.
