@@ -240,5 +240,6 @@ def _numbers(column: Any, j: int, axes: Axes) -> NDArray[np.float64]:
         elif isinstance(value, int | float | np.number | np.bool_):
             numbers[i] = value
         else:
-            raise InvalidLabels(f"y_true: {axes.row(i)}, {axes.label(j)} is {quoted(value)}; the truth is 0 or 1")
+            hint = "" if axes.label_names is None else " (pass the label columns only)"
+            raise InvalidLabels(f"y_true: {axes.row(i)}, {axes.label(j)} is {quoted(value)}; the truth is 0 or 1{hint}")
     return numbers
