@@ -36,7 +36,7 @@ class Curves:
 
     @classmethod
     def compressed(cls, labels: NDArray[np.int64], x: Floats, values: Floats, n_labels: int, *, ends: bool) -> Self:
-        """Return curves without points that change nothing: of equal values the first is kept, with `ends` also the last."""
+        """Return curves without superfluous points: of equal values the first is kept, with `ends` also the last."""
         new = (np.diff(labels) != 0) | np.reshape(np.diff(values, axis=0) != 0, (len(x) - 1, -1)).any(axis=1)
         kept = np.concatenate([[True], new])
         if ends:
