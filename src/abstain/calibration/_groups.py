@@ -16,6 +16,7 @@ LIMIT = 16.0  # |log-odds| beyond which probabilities (1e-7) are not told apart
 WIDTH = 1.0 / 64.0
 N_BINS = int(2 * LIMIT / WIDTH) + 1
 CERTAIN = 2.0  # the log-odds of 0 and 1 in a table that has nothing between them
+MIN_ENTRIES = 100.0  # to know the range of a label's scores: 2 % of new ones are then beyond it
 NO_WEIGHT = 1e-9
 MAX_CELLS = 1 << 22  # of a table of counts; where there are more, entries are sorted instead
 
@@ -108,11 +109,11 @@ class Groups:
         return Groups.merged([self, added]) if len(absent) else self
 
     def ranges(self) -> tuple[Floats, Floats]:
-        """Return the lowest and the highest score of each label; of labels without entries, those of the others."""
+        """Return the lowest and the highest score of each label; those of all labels, if it has few entries."""
         indptr, scores = self.indptr, self.scores
         low = np.full(self.n_labels, scores.min() if len(scores) else -LIMIT)
         high = np.full(self.n_labels, scores.max() if len(scores) else LIMIT)
-        some = np.flatnonzero(np.diff(indptr))
+        some = np.flatnonzero(self.totals()[0] >= MIN_ENTRIES)
         low[some], high[some] = scores[indptr[some]], scores[indptr[some + 1] - 1]
         return low, high
 
