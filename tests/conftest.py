@@ -1,7 +1,8 @@
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Every run tries the same examples, however busy the machine is: a suite that is green stays so.
+# Every run of the same code tries the same examples, however busy the machine is: a suite that is green stays so.
+# (Hypothesis takes constants from the modules that are loaded, so changed code may bring other examples.)
 # ``--hypothesis-profile=default`` looks for other examples.
 settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")

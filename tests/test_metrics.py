@@ -5,11 +5,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn import metrics as sklearn_metrics
 
 import abstain
 from abstain import metrics
-from abstain._core.losses import LOSSES
+from abstain._core.losses import LOSSES, as_loss
 from tests.support import cases
 
 RNG = np.random.default_rng(0)
@@ -168,13 +169,87 @@ def test_no_instances():
     [
         (Y[:, :3], r"shape \(200, 3\); the prediction has \(200, 6\)"),
         (np.where(Y == 1, 2, 0), "is 2; the truth is 0 or 1"),
-        (np.where(Y == 1, np.nan, 0), "is nan"),
-        (LABELS, "is -1; the truth is 0 or 1"),
+        (np.where(Y == 1, np.nan, 0), "is nan; the truth is 0 or 1; pass missing_values=np.nan if that stands for"),
+        (LABELS, "is -1; the truth is 0 or 1; pass missing_values=-1 if that stands for an unknown label"),
     ],
 )
 def test_bad_truth(y, message):
     with pytest.raises(abstain.InvalidLabels, match=message):
         metrics.generalized_loss(y, LABELS, loss="hamming", penalty=0.1)
+
+
+UNKNOWN = np.random.default_rng(1).random(Y.shape) < 0.3
+UNKNOWN[20:25] = True
+PARTIAL = np.where(UNKNOWN, np.nan, Y)
+FULL = np.where(LABELS == -1, 1 - Y, LABELS)
+
+
+def kinds_of(y, labels):
+    """The same truth and answers in all kinds of tables, with what stands for an unknown label."""
+    yield y, labels, np.nan
+    yield np.where(np.isnan(y), -1, y), labels, -1
+    yield pd.DataFrame(y).astype("Int8"), abstain.PartialPrediction(labels), np.nan
+    yield sparse.csr_array(y), labels, np.nan
+    yield sparse.csr_array(y), sparse.csr_array(labels), np.nan
+    yield y, sparse.csr_array(labels), np.nan
+
+
+@pytest.mark.parametrize(
+    ("loss", "penalty", "cost"),
+    [
+        ("hamming", 0.07, [0.07] * 6),
+        (abstain.Hamming(np.arange(1.0, 7), np.arange(6.0, 0, -1)), abstain.PerLabel(np.arange(6.0)), np.arange(6.0)),
+        ("hamming", lambda a: 0.25 * a, [0.25] * 6),
+        ("hamming", 0, [0] * 6),
+    ],
+)
+def test_unknown_labels_cost_nothing(loss, penalty, cost):
+    loss = as_loss(loss)
+    fn, fp = (np.broadcast_to(each, 6) for each in (loss.false_negative, loss.false_positive))
+    by_entry = np.where(LABELS == -1, cost, np.where(Y == 1, fn * (LABELS == 0), fp * (LABELS == 1)))
+    expected = np.where(UNKNOWN, 0, by_entry).sum(axis=1)
+    for y, labels, missing in kinds_of(PARTIAL, LABELS):
+        options = {"loss": loss, "penalty": penalty, "missing_values": missing}
+        np.testing.assert_allclose(metrics.generalized_loss(y, labels, **options, per_instance=True), expected)
+        assert metrics.generalized_loss(y, labels, **options) == pytest.approx(expected.mean())
+    assert metrics.generalized_loss(PARTIAL, FULL, loss=loss, penalty="none", missing_values=np.nan) < np.inf
+
+
+def test_rates_of_known_labels():
+    known = ~UNKNOWN
+    answered = known & (LABELS >= 0)
+    wrong, errors = answered & (LABELS != Y), known & (FULL != Y)
+    for y, labels, missing in kinds_of(PARTIAL, LABELS):
+        rate = metrics.answered_error_rate(y, labels, missing_values=missing)
+        assert rate == pytest.approx(wrong.sum() / answered.sum())
+        for full in (FULL, sparse.csr_array(FULL)):
+            caught = metrics.error_capture_rate(y, labels, full, missing_values=missing)
+            assert caught == pytest.approx((errors & (LABELS == -1)).sum() / errors.sum())
+    nothing = np.full_like(PARTIAL, np.nan)
+    assert np.isnan(metrics.answered_error_rate(nothing, LABELS, missing_values=np.nan))
+    assert np.isnan(metrics.error_capture_rate(nothing, LABELS, FULL, missing_values=np.nan))
+
+
+@pytest.mark.parametrize("loss", ["f1", "jaccard", "subset", "rank"])
+def test_losses_of_whole_rows_need_all_labels(loss):
+    p = pd.DataFrame(cases.random_probabilities(3, 2), columns=["sea", "sky"])
+    prediction = abstain.decide(p, loss, 0.1)
+    y = pd.DataFrame([[0, 1], [1, None], [0, 0]], columns=["sea", "sky"])
+    reason = "the .* loss of a row needs all its labels: leave out such rows, or score by Hamming"
+    tables = [(y, np.nan, "unknown"), (y.fillna(-1), -1, "unknown"), (y, None, "nan; the truth is 0 or 1")]
+    for table, missing, what in tables:
+        with pytest.raises(abstain.InvalidLabels, match=f"row 1 .*, column 1 .label 'sky'. is {what}; {reason}"):
+            metrics.generalized_loss(table, prediction, loss=loss, penalty=0.1, missing_values=missing)
+    complete = y.fillna(1)
+    assert metrics.generalized_loss(
+        complete, prediction, loss=loss, penalty=0.1, missing_values=np.nan
+    ) == metrics.generalized_loss(complete, prediction, loss=loss, penalty=0.1)
+
+
+@pytest.mark.parametrize("penalty", [abstain.Concave(0.1), abstain.Capped(0.1, 2), [0, 1, 1, 1, 1, 1, 1]])
+def test_penalties_of_whole_rows_need_all_labels(penalty):
+    with pytest.raises(abstain.InvalidPenalty, match=r"is unknown; .* depends on all abstentions of a row"):
+        metrics.generalized_loss(PARTIAL, LABELS, loss="hamming", penalty=penalty, missing_values=np.nan)
 
 
 def test_labels_in_another_order_are_noticed():

@@ -16,13 +16,13 @@ from scipy import sparse
 
 from abstain._core.blocks import Block
 from abstain._core.losses import Loss, LossLike, as_loss
-from abstain._core.penalties import Penalty, PenaltyLike, as_penalty
+from abstain._core.penalties import BoundPenalty, Penalty, PenaltyLike, as_penalty
 from abstain._core.prediction import PartialPrediction, PartialRanking, Prediction
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Matrix, dense
-from abstain._core.truth import aligned_blocks, differ, read_truth, require_same_table
+from abstain._core.truth import Truth, aligned_blocks, differ, read_truth, require_same_table
 from abstain._utils.backends import lazy_backend
-from abstain._utils.errors import InvalidLabels, InvalidLoss
+from abstain._utils.errors import InvalidLabels, InvalidLoss, InvalidPenalty
 
 __all__ = [
     "abstention_rate",
@@ -47,18 +47,42 @@ Counter: TypeAlias = Callable[..., tuple[float, float]]
 
 @overload
 def generalized_loss(
-    y_true: Any, prediction: Any, *, loss: LossLike, penalty: PenaltyLike, per_instance: Literal[False] = False
+    y_true: Any,
+    prediction: Any,
+    *,
+    loss: LossLike,
+    penalty: PenaltyLike,
+    per_instance: Literal[False] = False,
+    missing_values: float | None = None,
 ) -> float: ...
 @overload
 def generalized_loss(
-    y_true: Any, prediction: Any, *, loss: LossLike, penalty: PenaltyLike, per_instance: Literal[True]
+    y_true: Any,
+    prediction: Any,
+    *,
+    loss: LossLike,
+    penalty: PenaltyLike,
+    per_instance: Literal[True],
+    missing_values: float | None = None,
 ) -> NDArray[np.float64]: ...
 @overload
 def generalized_loss(
-    y_true: Any, prediction: Any, *, loss: LossLike, penalty: PenaltyLike, per_instance: bool
+    y_true: Any,
+    prediction: Any,
+    *,
+    loss: LossLike,
+    penalty: PenaltyLike,
+    per_instance: bool,
+    missing_values: float | None = None,
 ) -> float | NDArray[np.float64]: ...
 def generalized_loss(
-    y_true: Any, prediction: Any, *, loss: LossLike, penalty: PenaltyLike, per_instance: bool = False
+    y_true: Any,
+    prediction: Any,
+    *,
+    loss: LossLike,
+    penalty: PenaltyLike,
+    per_instance: bool = False,
+    missing_values: float | None = None,
 ) -> float | NDArray[np.float64]:
     """ℓ(y_D, ŷ_D) + f(|A|): what the answers cost when the truth is known, plus what the abstentions cost.
 
@@ -74,6 +98,11 @@ def generalized_loss(
         As for `abstain.decide`. With "none" an abstention costs infinitely much.
     per_instance : bool, default=False
         Whether to return one value for each instance, and not their mean.
+    missing_values : None, np.nan or -1, default=None
+        What stands for an unknown label in `y_true`: NaN (also None, null and pandas.NA), −1, or (None) nothing, and
+        every entry must be 0 or 1. Unknown labels cost nothing, answered or abstained, so that only scores by the same
+        `y_true` can be compared. This needs a loss and a penalty that are sums over labels: `Hamming`,
+        `DecomposableLoss`; a number, `PerLabel`.
 
     Returns
     -------
@@ -85,7 +114,7 @@ def generalized_loss(
     >>> generalized_loss([[1, 0, 1], [0, 0, 1]], [[1, -1, 0], [0, 0, 1]], loss="hamming", penalty=0.1)
     0.55
     """
-    work = partial(_realized, loss=as_loss(loss), penalty=as_penalty(penalty))
+    work = partial(_realized, loss=as_loss(loss), penalty=as_penalty(penalty), missing_values=missing_values)
     return _mean("generalized_loss", work, {"y_true": y_true, "prediction": prediction}, per_instance=per_instance)
 
 
@@ -153,7 +182,7 @@ def abstention_rate(prediction: Any) -> float:
     return _rate("abstention_rate", _abstentions, {"prediction": prediction})
 
 
-def answered_error_rate(y_true: Any, prediction: Any) -> float:
+def answered_error_rate(y_true: Any, prediction: Any, *, missing_values: float | None = None) -> float:
     """Wrong answers / answers: how often the machine is wrong where it answers; nan where it never does.
 
     Parameters
@@ -162,6 +191,9 @@ def answered_error_rate(y_true: Any, prediction: Any) -> float:
         As for `generalized_loss`.
     prediction : PartialPrediction, or array-like of shape (n_instances, n_labels)
         As for `generalized_loss`.
+    missing_values : None, np.nan or -1, default=None
+        What stands for an unknown label in `y_true`: NaN (also None, null and pandas.NA), −1, or (None) nothing.
+        Answers to unknown labels are not counted.
 
     Returns
     -------
@@ -172,11 +204,16 @@ def answered_error_rate(y_true: Any, prediction: Any) -> float:
     >>> from abstain.metrics import answered_error_rate
     >>> answered_error_rate([[1, 0, 1], [0, 0, 1]], [[1, -1, 0], [0, 0, 1]])
     0.2
+    >>> answered_error_rate([[1, 0, 1], [None, 0, 1]], [[1, -1, 0], [0, 0, 1]], missing_values=float("nan"))
+    0.25
     """
-    return _rate("answered_error_rate", wrong_answers, {"y_true": y_true, "prediction": prediction})
+    count = partial(wrong_answers, missing_values=missing_values)
+    return _rate("answered_error_rate", count, {"y_true": y_true, "prediction": prediction})
 
 
-def error_capture_rate(y_true: Any, prediction: Any, full_prediction: Any) -> float:
+def error_capture_rate(
+    y_true: Any, prediction: Any, full_prediction: Any, *, missing_values: float | None = None
+) -> float:
     """Errors of the full prediction on abstained labels / all its errors: the share caught; nan without errors.
 
     Parameters
@@ -185,6 +222,8 @@ def error_capture_rate(y_true: Any, prediction: Any, full_prediction: Any) -> fl
         As for `answered_error_rate`.
     full_prediction : PartialPrediction without abstentions, or array-like of shape (n_instances, n_labels)
         The answers without abstention, for example ``abstain.decide(probabilities, loss, penalty="none")``.
+    missing_values : None, np.nan or -1, default=None
+        As for `answered_error_rate`: unknown labels are not counted.
 
     Returns
     -------
@@ -197,7 +236,7 @@ def error_capture_rate(y_true: Any, prediction: Any, full_prediction: Any) -> fl
     0.5
     """
     tables = {"y_true": y_true, "prediction": prediction, "full_prediction": full_prediction}
-    return _rate("error_capture_rate", caught_errors, tables)
+    return _rate("error_capture_rate", partial(caught_errors, missing_values=missing_values), tables)
 
 
 def _mean(name: str, losses: Losses, tables: Tables, *, per_instance: bool) -> Any:
@@ -234,23 +273,30 @@ def _abstentions(prediction: Any) -> tuple[float, float]:
     return int(answers.n_abstained.sum()), n * m
 
 
-def wrong_answers(y_true: Any, prediction: Any) -> tuple[float, float]:
-    """Return the number of wrong answers, and of answers."""
-    truth, answers = _truth_and_labels(y_true, prediction)
+def wrong_answers(y_true: Any, prediction: Any, missing_values: float | None = None) -> tuple[float, float]:
+    """Return the number of wrong answers, and of answers, to labels that are known."""
+    answers = _as_labels(prediction)
+    truth = _read_truth_of(answers, y_true, missing_values)
+    n_unknown = 0 if truth.unknown is None else _count(truth.unknown)
+    answers = _answered_rightly(answers, truth.unknown)
     n, m = answers.shape
     n_abstained = int(answers.n_abstained.sum())
     # An abstained label differs from the truth, whatever that is: these are not errors.
-    return _count(differ(truth, answers.labels)) - n_abstained, n * m - n_abstained
+    return _count(differ(truth.values, answers.labels)) - n_abstained, n * m - n_abstained - n_unknown
 
 
-def caught_errors(y_true: Any, prediction: Any, full_prediction: Any) -> tuple[float, float]:
+def caught_errors(
+    y_true: Any, prediction: Any, full_prediction: Any, missing_values: float | None = None
+) -> tuple[float, float]:
     """Return the number of errors of the full prediction on abstained labels, and of all its errors."""
-    truth, answers = _truth_and_labels(y_true, prediction)
-    _, full = _truth_and_labels(y_true, full_prediction)
+    answers, full = _as_labels(prediction), _as_labels(full_prediction)
+    truth = _read_truth_of(answers, y_true, missing_values)
+    require_same_table(truth.axes, truth.values, full, "y_true")
     if full.n_abstained.any():
         i = int(np.argmax(full.n_abstained > 0))
         raise InvalidLabels(f"full_prediction: {full.axes.row(i)} abstains; a full prediction answers every label")
-    wrong, abstained = differ(truth, full.labels), answers.abstained
+    wrong = differ(truth.values, _answered_rightly(full, truth.unknown).labels)
+    abstained = answers.abstained
     caught = wrong.multiply(abstained) if sparse.issparse(wrong) else wrong & dense(abstained)
     return _count(caught), _count(wrong)
 
@@ -259,16 +305,31 @@ def _count(where: Matrix) -> int:
     return int(where.count_nonzero() if sparse.issparse(where) else np.count_nonzero(where))
 
 
-def _realized(y_true: Any, prediction: Any, loss: Loss, penalty: Penalty) -> NDArray[np.float64]:
+def _realized(
+    y_true: Any, prediction: Any, loss: Loss, penalty: Penalty, missing_values: float | None
+) -> NDArray[np.float64]:
     """Return the generalised loss of each instance, given the truth."""
     answers = _as_partial(prediction, loss)
-    truth, _, axes = read_truth(y_true)
-    require_same_table(axes, truth, answers, "y_true")
+    if loss.is_decomposable:
+        truth = _read_truth_of(answers, y_true, missing_values)
+    else:
+        refusal = f"the {loss.title} loss of a row needs all its labels: leave out such rows, or score by Hamming"
+        truth = _read_truth_of(answers, y_true, missing_values, refusal)
+        if truth.unknown is not None:
+            raise InvalidLabels(f"{truth.first_unknown()} is unknown; {refusal}")
+    if truth.unknown is not None:
+        if not _is_sum_over_labels(penalty.bind(answers.shape[1])):
+            raise InvalidPenalty(
+                f"{truth.first_unknown()} is unknown; {penalty!r} depends on all abstentions of a row: leave out such "
+                "rows, or score with a number or PerLabel"
+            )
+        assert isinstance(answers, PartialPrediction)
+        answers = _answered_rightly(answers, truth.unknown)
 
     def realized(block: Block, y: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
         return loss.realized(block, y.astype(np.bool_), codes)
 
-    return _generalized(realized, truth, answers, loss, penalty)
+    return _generalized(realized, truth.values, answers, loss, penalty)
 
 
 def _expected(probabilities: Any, prediction: Any, loss: Loss, penalty: Penalty) -> NDArray[np.float64]:
@@ -312,10 +373,33 @@ def _as_partial(prediction: Any, loss: Loss) -> Prediction:
     return loss.prediction_type(prediction)
 
 
-def _truth_and_labels(y_true: Any, prediction: Any) -> tuple[Matrix, PartialPrediction]:
+def _as_labels(prediction: Any) -> PartialPrediction:
     if isinstance(prediction, PartialRanking):
         raise InvalidLabels("a ranking answers no label; score it with generalized_loss and the rank loss")
-    answers = prediction if isinstance(prediction, PartialPrediction) else PartialPrediction(prediction)
-    truth, _, axes = read_truth(y_true)
-    require_same_table(axes, truth, answers, "y_true")
-    return truth, answers
+    return prediction if isinstance(prediction, PartialPrediction) else PartialPrediction(prediction)
+
+
+def _read_truth_of(answers: Prediction, y_true: Any, missing_values: float | None, refusal: str = "") -> Truth:
+    truth = read_truth(y_true, missing_values, refusal=refusal)
+    require_same_table(truth.axes, truth.values, answers, "y_true")
+    return truth
+
+
+def _answered_rightly(answers: PartialPrediction, unknown: Matrix | None) -> PartialPrediction:
+    """Return answers that are 0 where the truth is unknown, as its table is: neither errors nor abstentions."""
+    if unknown is None:
+        return answers
+    codes = answers.codes
+    if sparse.issparse(codes):
+        codes = codes - codes.multiply(unknown)
+        codes.eliminate_zeros()
+    else:
+        codes = np.where(dense(unknown), 0, codes)
+    return PartialPrediction.from_codes(codes, answers.axes)
+
+
+def _is_sum_over_labels(penalty: BoundPenalty) -> bool:
+    """Whether each abstention of a row costs the same, or what the label costs, whatever the others are."""
+    counts = penalty.counts
+    with np.errstate(invalid="ignore"):  # 0 · ∞
+        return penalty.slope is not None or bool(np.allclose(counts, counts[1] * np.arange(len(counts))))

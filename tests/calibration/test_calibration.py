@@ -121,6 +121,112 @@ def test_sparse_decompositions_and_curves():
     )
 
 
+MEASURES = {
+    "calibration error": lambda *tables, **options: calibration_error(*tables, **options),
+    "uniform bins": lambda *tables, **options: calibration_error(*tables, strategy="uniform", **options),
+    "Brier score": brier_score_loss,
+    "miscalibration": lambda *tables, **options: brier_decomposition(*tables, **options).miscalibration,
+    "discrimination": lambda *tables, **options: brier_decomposition(*tables, **options).discrimination,
+    "observed shares": lambda *tables, **options: reliability_curve(*tables, **options).observed,
+    "intervals": lambda *tables, **options: reliability_curve(*tables, **options).interval(),
+}
+
+
+def partly_known(seed=0, n=400, m=4):
+    """Truth with NaN, probabilities that claim too much, and weights of entries, some of them 0."""
+    random = np.random.default_rng(seed)
+    y, p = simulated(n, m, power=2.0, seed=seed)
+    y, p = y * (p > 0.3), p * (p > 0.2)  # sparse enough to have entries that are stored in neither
+    weight = random.integers(0, 4, (n, m)).astype(float)
+    return np.where(random.random((n, m)) < 0.4, np.nan, y), np.round(p, 2), weight
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
+def test_unknown_entries_are_left_out(measure):
+    y, p, _ = partly_known()
+    known = ~np.isnan(y)
+    expected = measure(y[known].reshape(-1, 1), p[known].reshape(-1, 1))
+    np.testing.assert_allclose(measure(y, p, missing_values=np.nan), expected)
+    np.testing.assert_allclose(measure(np.where(known, y, -1), p, missing_values=-1), expected)
+    anything = np.where(known, p, 0.123)  # what is claimed of unknown labels does not matter
+    np.testing.assert_allclose(measure(y, anything, missing_values=np.nan), expected)
+
+
+@pytest.mark.parametrize("measure", list(MEASURES.values())[:-1], ids=list(MEASURES)[:-1])
+def test_an_entry_of_weight_3_counts_as_three(measure):
+    y, p, weight = partly_known()
+    y = np.nan_to_num(y)
+    times = weight.ravel().astype(int)
+    expected = measure(np.repeat(y.ravel(), times)[:, None], np.repeat(p.ravel(), times)[:, None])
+    np.testing.assert_allclose(measure(y, p, sample_weight=weight), expected)
+    by_row = weight[:, 0].astype(int)
+    expected = measure(np.repeat(y, by_row, axis=0), np.repeat(p, by_row, axis=0))
+    np.testing.assert_allclose(measure(y, p, sample_weight=weight[:, 0]), expected)
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
+def test_a_common_factor_of_all_weights_does_not_matter(measure):
+    y, p, _ = partly_known()
+    plain = measure(y, p, missing_values=np.nan)
+    for weight in (np.full(len(y), 7.0), np.full(y.shape, 0.3)):
+        np.testing.assert_allclose(measure(y, p, missing_values=np.nan, sample_weight=weight), plain)
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
+@pytest.mark.parametrize("weighted", [None, "rows", "entries"])
+def test_sparse_tables_with_unknown_entries_and_weights_are_as_dense(measure, weighted):
+    y, p, weight = partly_known()
+    chosen = {None: None, "rows": weight[:, 0], "entries": weight}[weighted]
+    options = {"missing_values": np.nan, "sample_weight": chosen}
+    expected = measure(y, p, **options)
+    for truth, probabilities in [
+        (sparse.csr_array(y), sparse.csr_array(p)),
+        (y, sparse.csr_array(p)),
+        (sparse.csc_array(y), p),
+        (pd.DataFrame(y).astype("Int8"), p),
+    ]:
+        np.testing.assert_allclose(measure(truth, probabilities, **options), expected)
+    if weighted == "entries":
+        options["sample_weight"] = sparse.csr_array(weight)
+        np.testing.assert_allclose(measure(y, p, **options), expected)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_a_label_that_is_unknown_everywhere_has_no_figure(make):
+    y, p, _ = partly_known()
+    y[:, 2] = np.nan
+    others = [0, 1, 3]
+    for measure in (calibration_error, brier_score_loss):
+        each = measure(make(y), p, average=None, missing_values=np.nan)
+        assert np.isnan(each).tolist() == [False, False, True, False]
+        macro = measure(make(y), p, average="macro", missing_values=np.nan)
+        assert macro == pytest.approx(measure(y[:, others], p[:, others], average="macro", missing_values=np.nan))
+    curve = reliability_curve(make(y), p, average=None, missing_values=np.nan)[2]
+    assert len(curve.predicted) == len(curve.interval()[0]) == 0
+    assert np.isnan(brier_decomposition(make(y), p, average=None, missing_values=np.nan)[2].score)
+    by_weight = calibration_error(np.nan_to_num(y), p, average=None, sample_weight=~np.isnan(y) * 1.0)
+    np.testing.assert_allclose(by_weight, calibration_error(y, p, average=None, missing_values=np.nan))
+    with pytest.raises(abstain.InvalidLabels, match="every label is unknown or has weight 0; there is nothing"):
+        calibration_error(make(y[:, 2:3]), p[:, 2:3], average="macro", missing_values=np.nan)
+
+
+def test_an_audit_weighted_by_inclusion_measures_the_whole_table():
+    random = np.random.default_rng(4)
+    y, p = simulated(40_000, 2, power=2.0, seed=3)
+    included = 0.02 + 0.5 * p**3  # confident labels are looked at more often
+    audited = np.where(random.random(p.shape) < included, y, np.nan)
+    whole = brier_score_loss(y, p)
+    assert abs(brier_score_loss(audited, p, missing_values=np.nan) - whole) > 0.015
+    weighted = {"missing_values": np.nan, "sample_weight": 1 / included}
+    assert brier_score_loss(audited, p, **weighted) == pytest.approx(whole, abs=0.005)
+    bins = {"n_bins": 5, "strategy": "uniform"}
+    everywhere, sampled = reliability_curve(y, p, **bins), reliability_curve(audited, p, **bins, **weighted)
+    assert (sampled.effective_count < sampled.count).all()
+    np.testing.assert_allclose(sampled.weight, everywhere.count, rtol=0.1)
+    low, high = sampled.interval(z=3)
+    assert ((low < everywhere.observed) & (everywhere.observed < high)).all()
+
+
 def test_intervals_hold_the_truth():
     y, p = simulated(20_000, m=1, seed=1)
     curve = reliability_curve(y, p, n_bins=100)
@@ -137,7 +243,9 @@ def test_intervals_hold_the_truth():
         (lambda y, p: calibration_error(y[:, 0], p[:, 0]), "y_true is a vector; of a single label, pass tables"),
         (lambda y, p: calibration_error(y[:0], p[:0]), "there is nothing to measure"),
         (lambda y, p: calibration_error(y, p + 1), "a probability is a number from 0 to 1"),
-        (lambda y, p: calibration_error(y - 1, p), "the truth is 0 or 1"),
+        (lambda y, p: calibration_error(y - 1, p), "the truth is 0 or 1; pass missing_values=-1 if that stands for"),
+        (lambda y, p: brier_score_loss(y, p, missing_values=0), "missing_values is 0; expected None"),
+        (lambda y, p: brier_score_loss(y, p, sample_weight=[1, 2]), r"sample_weight has shape \(2,\); expected"),
         (lambda y, p: calibration_error(y, p, n_bins=0), "n_bins is 0; expected a whole number"),
         (
             lambda y, p: calibration_error(y, p, average="micro"),
@@ -149,7 +257,7 @@ def test_intervals_hold_the_truth():
         ),
         (lambda y, p: brier_decomposition(y, p, average="macro"), "'pooled' or None"),
         (lambda y, p: reliability_curve(y, p, average="macro"), "'pooled' or None"),
-        (lambda y, p: reliability_curve(y, p, strategy="even"), "strategy is 'even'; expected 'quantile' or 'uniform'"),
+        (lambda y, p: reliability_curve(y, p, strategy="even"), "strategy is 'even'; expected 'quantile', 'uniform'"),
         (
             lambda y, p: calibration_error(pd.DataFrame(y, columns=list("ab")), pd.DataFrame(p, columns=list("ba"))),
             "another order",
@@ -171,11 +279,37 @@ def test_the_display_draws_what_was_computed():
     drawn = display.ax_.containers[0].lines[0]
     np.testing.assert_allclose(drawn.get_xdata(), display.pooled.predicted)
     np.testing.assert_allclose(drawn.get_ydata(), display.pooled.observed)
+    assert [text.get_text() for text in display.ax_.texts] == [str(count) for count in display.pooled.count]
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert texts == ["perfect", "each label", f"model (error {display.pooled.calibration_error:.3f})"]
     other_axes = display.figure_.add_axes((0, 0, 1, 1))
     again = ReliabilityDisplay(display.pooled, display.labels).plot(other_axes, highlight="sea")
     assert "sea" in [text.get_text() for text in again.ax_.get_legend().get_texts()]
+    mpl.pyplot.close("all")
+
+
+def test_shares_of_0_and_1_are_drawn_at_the_edges():
+    p = np.repeat([0.0, 0.004, 0.5, 1.0], 3000).reshape(-1, 1)
+    y = np.repeat([0, 0, 1, 1], 3000).reshape(-1, 1)
+    display = ReliabilityDisplay.from_predictions(y, p)
+    low, high = display.ax_.get_ylim()
+    assert 0 < low < 0.004
+    assert 0.9 < high < 1
+    x, share = display.ax_.containers[0].lines[0].get_data()
+    np.testing.assert_allclose(x, [low, 0.004, 0.5, high])
+    np.testing.assert_allclose(share, [low, low, high, high])
+    assert np.isfinite(display.ax_.transData.transform(np.column_stack([x, share]))).all()
+    mpl.pyplot.close("all")
+
+
+def test_the_display_takes_unknown_entries_and_weights():
+    y, p, weight = partly_known()
+    y[:, 2] = np.nan
+    options = {"missing_values": np.nan, "sample_weight": weight}
+    display = ReliabilityDisplay.from_predictions(y, p, **options)
+    direct = reliability_curve(y, p, n_bins=20, strategy="log-odds", min_count=10, **options)
+    np.testing.assert_allclose(display.pooled.observed, direct.observed)
+    assert [len(curve.count) > 0 for curve in display.labels] == [True, True, False, True]
     mpl.pyplot.close("all")
 
 
@@ -186,7 +320,7 @@ def test_a_display_from_an_estimator():
     model = abstain.AbstainingClassifier(LogisticRegression()).fit(X, Y)
     display = ReliabilityDisplay.from_estimator(model, X, Y, n_bins=5)
     assert display.name == "AbstainingClassifier"
-    direct = reliability_curve(Y, model.predict_proba(X), n_bins=5, strategy="uniform", min_count=10)
+    direct = reliability_curve(Y, model.predict_proba(X), n_bins=5, strategy="log-odds", min_count=10)
     np.testing.assert_allclose(display.pooled.predicted, direct.predicted)
     mpl.pyplot.close("all")
 
@@ -199,18 +333,44 @@ def rare_labels(n=1500, m=103):
     return (random.random((n, m)) < p).astype(int), p
 
 
-def test_the_display_shows_where_decisions_are_made_however_rare_the_labels_are():
+def test_the_display_shows_small_probabilities_and_where_decisions_are_made_however_rare_the_labels_are():
     y, p = rare_labels()
     assert 0.005 < y.mean() < 0.02
     display = ReliabilityDisplay.from_predictions(y, p)
-    decisive = (display.pooled.predicted > 0.1) & (display.pooled.predicted < 0.9)
-    assert decisive.sum() == 8
+    predicted = display.pooled.predicted
+    assert ((predicted > 0.1) & (predicted < 0.9)).sum() >= 5
+    assert ((predicted > 0.001) & (predicted < 0.02)).sum() >= 3
+    low, high = display.pooled.interval(z=4)
+    assert ((low < predicted) & (predicted < high)).all()
     assert display.pooled.count.sum() == p.size
     assert reliability_curve(y, p).predicted.max() < 0.1  # quantiles show nothing of it
     for curve in display.labels:
-        assert curve.count.min() >= 10
         assert curve.count.sum() == len(p)
         assert np.all(np.diff(curve.predicted) > 0)
+    mpl.pyplot.close("all")
+
+
+def test_bins_in_log_odds_tell_as_much_as_so_many_entries_of_one_half():
+    y, p = rare_labels()
+    for j, curve in enumerate(reliability_curve(y, p, n_bins=20, strategy="log-odds", min_count=10, average=None)):
+        inside = np.clip(np.sort(p[:, j]), 0.001, 0.999)
+        sizes = np.add.reduceat(4 * inside * (1 - inside), np.cumsum([0, *curve.count[:-1]]))
+        assert len(curve.count) > 1
+        assert sizes.min() >= 10
+    random = np.random.default_rng(0)
+    odds = np.exp(random.uniform(-8, 8, (50_000, 1)))
+    edges = np.exp(np.linspace(-np.log(999), np.log(999), 21))
+    expected, _ = np.histogram(odds, [0, *edges[1:-1], np.inf])
+    curve = reliability_curve(odds > 1, odds / (1 + odds), n_bins=20, strategy="log-odds")
+    np.testing.assert_array_equal(curve.count, expected)
+    assert reliability_curve(y, p, n_bins=1, strategy="log-odds").count.tolist() == [p.size]
+
+
+def test_answers_passed_as_probabilities_have_two_bins_in_log_odds():
+    y = np.repeat([0, 1, 0, 1], [4900, 100, 500, 4500]).reshape(-1, 1)
+    p = np.repeat([0.0, 1.0], 5000).reshape(-1, 1)
+    curve = reliability_curve(y, p, strategy="log-odds", min_count=10)
+    np.testing.assert_allclose((curve.predicted, curve.observed), ([0, 1], [0.02, 0.9]))
 
 
 def test_bins_with_few_entries_join_the_smaller_neighbour():

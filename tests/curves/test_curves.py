@@ -425,6 +425,12 @@ def test_label_tables_take_any_penalty_and_one_instance():
         (lambda p, y: (p + 1, y), {}, abstain.InvalidProbabilities, "a probability is a number from 0 to 1"),
         (lambda p, y: (p, y + 1), {}, abstain.InvalidLabels, "the truth is 0 or 1"),
         (
+            lambda p, y: (p, np.where(p == p[2, 1], np.nan, y)),
+            {},
+            abstain.InvalidLabels,
+            "row 2, column 1 is nan; the truth is 0 or 1; .* over all labels: leave out the rows with unknown labels",
+        ),
+        (
             lambda p, y: (p, y),
             {"n_bootstrap": -1},
             InvalidParameter,
@@ -483,6 +489,8 @@ def test_what_else_is_wrong():
         label_table(p, y_true=y[:-1])
     with pytest.raises(abstain.InvalidProbabilities, match="there are no rows"):
         label_table(p[:0])
+    with pytest.raises(abstain.InvalidLabels, match=r"row 0, column 2 is -1; .* the rows with unknown labels"):
+        label_table(p, y_true=np.where(p == p[0, 2], -1, y))
 
 
 @pytest.mark.parametrize("curve", ALL)

@@ -572,6 +572,11 @@ def test_what_it_says():
         ({"loss": abstain.Hamming([1.0, 2.0])}, InvalidLoss, "2 costs for 3 labels"),
         ({"y_true": np.zeros((4, 3))}, InvalidLabels, r"y_true has shape \(4, 3\); the probabilities have \(5, 3\)"),
         ({"y_true": np.full((5, 3), 2)}, InvalidLabels, "row 0, column 0 is 2; the truth is 0 or 1"),
+        (
+            {"y_true": np.full((5, 3), np.nan)},
+            InvalidLabels,
+            "column 0 is nan; .* labels that somebody chose to look at are no random sample. Take the complete rows",
+        ),
         ({"probabilities": np.full((5, 3), 1.5)}, InvalidProbabilities, "row 0, column 0 is 1.5"),
     ],
 )

@@ -256,6 +256,25 @@ def test_rates(p, y, x):
     assert np.isnan(metrics.answered_error_rate(truth, abstain.decide(x * 0 + 0.5, penalty=0.0)).compute())
 
 
+def test_scores_of_known_labels(p, y, x):
+    partial_truth = np.where(np.random.default_rng(0).random(y.shape) < 0.3, np.nan, y)
+    lazy, full = abstain.decide(x), abstain.decide(x, penalty="none")
+    local, local_full = abstain.decide(p), abstain.decide(p, penalty="none")
+    truth = da.from_array(partial_truth, chunks=(50, M))
+    known = {"missing_values": np.nan}
+    expected = metrics.answered_error_rate(partial_truth, local, **known)
+    assert metrics.answered_error_rate(truth, lazy, **known).compute() == expected
+    framed = metrics.answered_error_rate(frame_of(partial_truth), abstain.decide(frame_of(p)), **known)
+    assert framed.compute() == expected
+    caught = metrics.error_capture_rate(truth, lazy, full, **known)
+    assert caught.compute() == metrics.error_capture_rate(partial_truth, local, local_full, **known)
+    score = metrics.generalized_loss(truth, lazy, loss="hamming", penalty=0.1, **known)
+    expected = metrics.generalized_loss(partial_truth, local, loss="hamming", penalty=0.1, **known)
+    assert score.compute() == pytest.approx(expected, rel=1e-15)
+    with pytest.raises(abstain.InvalidLabels, match="is unknown; the F1 loss of a row needs all its labels"):
+        metrics.generalized_loss(truth, abstain.decide(x, "f1"), loss="f1", penalty=0.1, **known).compute()
+
+
 def test_rates_of_frames(p, y):
     frame, truth = frame_of(p), frame_of(y)
     lazy, local = abstain.decide(frame), abstain.decide(p)

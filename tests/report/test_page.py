@@ -19,6 +19,7 @@ from abstain._core.losses import LOSSES
 from abstain._report import Report, report
 from abstain._report.loss_facts import SMALLEST_COST
 from abstain._utils.numbers import LARGEST_PRICE
+from abstain.calibration import reliability_curve
 from abstain.metrics import (
     abstention_rate,
     answered_error_rate,
@@ -482,6 +483,30 @@ def test_a_label_in_the_table_is_chosen_everywhere(shared: Any) -> None:
     page.click("#label-rows .name >> nth=4")
     settle(page)
     assert page.input_value("#filter-label") == page.input_value("#reliability-label") == ""
+
+
+def test_the_reliability_diagram_is_drawn_in_log_odds(shared: Any) -> None:
+    page = shared("plain")
+    p, truth = example(N, M)
+    pooled = reliability_curve(truth, p, n_bins=20, strategy="log-odds", min_count=10)
+    drawn, (low, high) = page.evaluate(
+        """() => {
+            const { data, layout } = document.getElementById("reliability-chart");
+            return [data[1], layout.yaxis.range];
+        }"""
+    )
+
+    def placed(shares: Any) -> Any:
+        with np.errstate(divide="ignore"):
+            return np.clip(np.log(shares / (1 - shares)), low, high)
+
+    np.testing.assert_allclose(drawn["x"], placed(pooled.predicted), atol=1e-4)
+    np.testing.assert_allclose(drawn["y"], placed(pooled.observed), atol=1e-4)
+    bottom, top = pooled.interval()
+    np.testing.assert_allclose(drawn["error_y"]["array"], placed(top) - placed(pooled.observed), atol=1e-4)
+    np.testing.assert_allclose(drawn["error_y"]["arrayminus"], placed(pooled.observed) - placed(bottom), atol=1e-4)
+    assert [cases for _, _, cases in drawn["customdata"]] == pooled.count.tolist()
+    assert (np.diff(drawn["marker"]["size"]) > 0).tolist() == (np.diff(pooled.count) > 0).tolist()
 
 
 def test_a_click_on_a_curve_chooses_its_setting(shared: Any) -> None:

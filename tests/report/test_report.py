@@ -8,6 +8,7 @@ from html import unescape
 from importlib.metadata import version
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -32,7 +33,9 @@ from abstain._utils.errors import (
     InvalidProbabilities,
     MissingFile,
 )
-from abstain.calibration import calibration_error
+from abstain.calibration import ReliabilityDisplay, calibration_error
+
+mpl.use("agg")
 
 ALL = "f1", "hamming", "jaccard", "rank", "subset"
 """The losses that the page has an engine for."""
@@ -193,6 +196,20 @@ def problems(browser, tmp_path_factory):  # noqa: F811
     yield p, *pages
     for page in pages:
         page.close()
+
+
+def test_the_bins_of_the_page_are_those_of_the_display():
+    random = np.random.default_rng(0)
+    p = 1 / (1 + np.exp(-random.normal(-3, 3, (2000, 5))))
+    y = random.random(p.shape) < p
+    drawn = build_payload(p, y, losses=["hamming"]).facts["reliability"]
+    display = ReliabilityDisplay.from_predictions(y, p)
+    mpl.pyplot.close("all")
+    for shown, curve in zip([drawn["pooled"], *drawn["labels"]], [display.pooled, *display.labels], strict=True):
+        assert shown["count"] == curve.count.tolist()
+        np.testing.assert_allclose(shown["predicted"], curve.predicted, rtol=1e-5)
+        np.testing.assert_allclose(shown["observed"], curve.observed, rtol=1e-5)
+        np.testing.assert_allclose((shown["low"], shown["high"]), curve.interval(), rtol=1e-5)
 
 
 def test_without_the_truth_errors_are_expected_not_seen(problems):
@@ -428,6 +445,7 @@ def test_what_the_page_knows(open_page, tmp_path):  # noqa: F811
         assert facts["calibrationError"] == pytest.approx(errors[j])
     assert sum(data["reliability"]["pooled"]["count"]) == 200
     assert len(data["reliability"]["labels"]) == 4
+    assert {sum(curve["count"]) for curve in data["reliability"]["labels"]} == {50}
     shapes = watched.page.evaluate(
         """(urls) => Promise.all(urls.map(async (url) => {
             const picture = new Image();
@@ -573,6 +591,7 @@ def test_the_largest_cost_is_round_but_not_too_small(value, cost):
         ({"losses": [abstain.Hamming()]}, InvalidLoss, "is not the name of a loss"),
         ({"y_true": [[1, 0]]}, InvalidLabels, r"y_true has shape \(1, 2\); the probabilities have \(2, 2\)"),
         ({"y_true": [[1, 0], [2, 0]]}, InvalidLabels, "row 1, column 0 is 2"),
+        ({"y_true": [[1, 0], [None, 0]]}, InvalidLabels, "row 1, column 0 is nan; .* rows with unknown labels, or the"),
         ({"y_true": Table([[1, 0], [1, 0]], ["sea", "sky"])}, InvalidLabels, "the same labels in another order"),
         ({"y_true": Table([[1, 0], [1, 0]], index=["a", "c"])}, InvalidLabels, "row 1 is 'c', expected 'b'"),
         ({"texts": ["one"]}, InvalidParameter, "texts has 1 texts for 2 rows"),

@@ -17,6 +17,8 @@ from abstain._core.truth import read_truth_for
 from abstain._utils.threads import for_each
 from abstain._utils.types import Floats
 
+REFUSAL = "what is wrong is counted at every cost, over all labels: leave out the rows with unknown labels"
+
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
@@ -87,7 +89,7 @@ def outcomes(probabilities: Any, y_true: Any = None, loss: LossLike = "hamming")
     """
     table = Probabilities(probabilities)
     table.make_dense()
-    truth = None if y_true is None else dense(read_truth_for(table, y_true))
+    truth = None if y_true is None else dense(read_truth_for(table, y_true, refusal=REFUSAL))
     chosen = as_loss(loss)
     profile = RiskProfile(table, chosen)
     path = profile.path()

@@ -39,6 +39,12 @@ class Truth(NamedTuple):
     axes: Axes
     """The names of the rows and labels."""
 
+    def first_unknown(self) -> str:
+        """Return how an error message names the first unknown entry; there must be one."""
+        assert self.unknown is not None
+        rows, columns = self.unknown.nonzero()
+        return f"y_true: {self.axes.row(int(rows[0]))}, {self.axes.label(int(columns[0]))}"
+
 
 def read_truth(y_true: Any, missing_values: float | None = None, *, refusal: str = "") -> Truth:
     """Return the truth, of which entries equal to `missing_values` (None: no entry) are unknown.
@@ -246,5 +252,6 @@ def _numbers(column: Any, j: int, axes: Axes) -> NDArray[np.float64]:
         elif isinstance(value, int | float | np.number | np.bool_):
             numbers[i] = value
         else:
-            raise InvalidLabels(f"y_true: {axes.row(i)}, {axes.label(j)} is {quoted(value)}; the truth is 0 or 1")
+            hint = "" if axes.label_names is None else " (pass the label columns only)"
+            raise InvalidLabels(f"y_true: {axes.row(i)}, {axes.label(j)} is {quoted(value)}; the truth is 0 or 1{hint}")
     return numbers

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from abstain.calibration._diagnostics import ReliabilityCurve, calibration_error, reliability_curve
 
-MIN_ENTRIES_PER_BIN = 10  # of a reliability curve
+BINS: Any = {"n_bins": 20, "strategy": "log-odds", "min_count": 10}  # of a reliability curve
 
 
 def label_facts(p: NDArray[np.float64], y: NDArray[np.bool_] | None) -> list[dict[str, float | None]]:
@@ -22,14 +22,9 @@ def label_facts(p: NDArray[np.float64], y: NDArray[np.bool_] | None) -> list[dic
 
 
 def reliability_facts(p: NDArray[np.float64], y: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return the reliability curve of all entries, and that of each label.
-
-    Bins have equal width: quantiles of rare labels would have no bin near ½.
-    """
-    pooled = reliability_curve(y, p, strategy="uniform", min_count=MIN_ENTRIES_PER_BIN)
-    labels = reliability_curve(y, p, strategy="uniform", min_count=MIN_ENTRIES_PER_BIN, average=None)
-    assert isinstance(pooled, ReliabilityCurve)
-    assert isinstance(labels, list)
+    """Return the reliability curve of all entries, and that of each label, in the bins of `ReliabilityDisplay`."""
+    pooled = reliability_curve(y, p, **BINS)
+    labels = reliability_curve(y, p, **BINS, average=None)
     return {"pooled": _points(pooled), "labels": [_points(curve) for curve in labels]}
 
 

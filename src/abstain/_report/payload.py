@@ -20,6 +20,7 @@ from abstain._report.loss_facts import CONSTANTS, describe_losses, read_losses
 from abstain._report.prices import Prices
 from abstain._utils.errors import InvalidParameter, InvalidProbabilities
 
+REFUSAL = "a report shows the errors of every row: leave out the rows with unknown labels, or the truth"
 PENALTIES = [
     {
         "name": "linear",
@@ -74,7 +75,7 @@ def build_payload(
     if n == 0:
         raise InvalidProbabilities("probabilities: there are no rows, so there is nothing to report")
     values = table.values()
-    truth = None if y_true is None else read_truth_for(table, y_true)
+    truth = None if y_true is None else read_truth_for(table, y_true, refusal=REFUSAL)
     row_texts = None if texts is None else _read_texts(texts, n)
     rows = sample_rows(n, m, max_entries, random_state)
     p = dense(values[rows]).astype(np.float64)

@@ -3,13 +3,23 @@
 from collections.abc import Hashable, Sequence
 from typing import Any, Self
 
+import numpy as np
+
 from abstain._core.targets import truth_and_probabilities
-from abstain._utils.plotting import BLUE, LIGHT_GREY, ORANGE, Display, name_of
+from abstain._utils.plotting import BLUE, GREY, LIGHT_GREY, ORANGE, Display, name_of
 from abstain.calibration._diagnostics import ReliabilityCurve, Strategy, reliability_curve
+
+SMALLEST_SHARE = 1e-5  # that the axes show
+TICKS = 0.0001, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999
+MINOR_TICKS = 0.02, 0.05, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.95, 0.98
 
 
 class ReliabilityDisplay(Display):
     """Share of relevant labels against the probability they were given: all together, and faintly each label.
+
+    Both axes are scaled by log-odds, so that 0.001, 0.5 and 0.999 are all apart: probabilities of rare labels are seen
+    as well as the range in which decisions are made. Shares of 0 and 1 are drawn at the edge. Bars are 95 % intervals,
+    and the numbers below say how many entries each point stands for.
 
     Parameters
     ----------
@@ -53,16 +63,18 @@ class ReliabilityDisplay(Display):
         y_true: Any,
         probabilities: Any,
         *,
-        n_bins: int = 10,
-        strategy: Strategy = "uniform",
+        n_bins: int = 20,
+        strategy: Strategy = "log-odds",
         min_count: int = 10,
+        sample_weight: Any = None,
+        missing_values: float | None = None,
         name: str | None = None,
         ax: Any = None,
     ) -> Self:
         """Compute the curves and draw them.
 
-        Bins are of equal width, so that the range in which decisions are made can be seen, however rare the labels
-        are; where there are few entries, bins are wider.
+        Bins are of equal width in log-odds: in each of the 20 the odds are twice those of the one before. Where there
+        are few entries, bins are wider.
 
         Parameters
         ----------
@@ -70,12 +82,17 @@ class ReliabilityDisplay(Display):
             The truth, 0 or 1.
         probabilities : array-like of shape (n_instances, n_labels)
             P(label is relevant), as for `abstain.decide`.
-        n_bins : int, default=10
+        n_bins : int, default=20
             The largest number of bins.
-        strategy : {"quantile", "uniform"}, default="uniform"
-            Bins with about equally many entries, or bins of equal width.
+        strategy : {"quantile", "uniform", "log-odds"}, default="log-odds"
+            As for `reliability_curve`.
         min_count : int, default=10
-            The smallest number of entries in a bin: one with fewer joins the smaller of its neighbours.
+            The smallest number of entries in a bin, counted as for `reliability_curve`: one with fewer joins the
+            smaller of its neighbours.
+        sample_weight : array-like of shape (n_instances,) or (n_instances, n_labels), optional
+            The weight of each instance or entry, as for `reliability_curve`.
+        missing_values : None, np.nan or -1, default=None
+            What stands for an unknown label in `y_true`, as for `reliability_curve`.
         name : str, optional
             The name of the model in the legend.
         ax : matplotlib axes, optional
@@ -85,7 +102,13 @@ class ReliabilityDisplay(Display):
         -------
         display : ReliabilityDisplay
         """
-        options: dict[str, Any] = {"n_bins": n_bins, "strategy": strategy, "min_count": min_count}
+        options: dict[str, Any] = {
+            "n_bins": n_bins,
+            "strategy": strategy,
+            "min_count": min_count,
+            "sample_weight": sample_weight,
+            "missing_values": missing_values,
+        }
         pooled = reliability_curve(y_true, probabilities, **options)
         labels = reliability_curve(y_true, probabilities, **options, average=None)
         return cls(pooled, labels, name=name).plot(ax)
@@ -100,7 +123,7 @@ class ReliabilityDisplay(Display):
             Any with ``predict_proba``, as for `abstain.label_probabilities`.
         X : array-like of shape (n_instances, n_features)
         y : array-like of shape (n_instances, n_labels) or (n_instances,)
-            The truth, 0 or 1, or a vector of classes.
+            The truth, 0 or 1, or a vector of classes; all of it known.
         name : str, optional
             The name of the model in the legend; the name of its class, if it is not given.
         **options
@@ -129,26 +152,42 @@ class ReliabilityDisplay(Display):
             With the attributes ``ax_`` and ``figure_``.
         """
         ax = self._use_axes(ax)
-        ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=":", label="perfect")
+        low, high = limits = self._limits()
+        ax.plot(limits, limits, color="black", linewidth=0.8, linestyle=":", label="perfect")
         for i, curve in enumerate(self.labels):
             if highlight is not None and curve.label == highlight:
                 style: dict[str, Any] = {"color": ORANGE, "linewidth": 1.8, "label": str(curve.label)}
             else:
                 label = "each label" if i == 0 else None
                 style = {"color": LIGHT_GREY, "linewidth": 0.6, "alpha": 0.5, "label": label}
-            ax.plot(curve.predicted, curve.observed, **style)
-        pooled, (low, high) = self.pooled, self.pooled.interval()
+            ax.plot(np.clip(curve.predicted, low, high), np.clip(curve.observed, low, high), **style)
+        predicted, observed = np.clip([self.pooled.predicted, self.pooled.observed], low, high)
+        bars = np.clip(self.pooled.interval(), low, high)
         ax.errorbar(
-            pooled.predicted,
-            pooled.observed,
-            yerr=[pooled.observed - low, high - pooled.observed],
+            predicted,
+            observed,
+            yerr=[observed - bars[0], bars[1] - observed],
             color=BLUE,
             marker="o",
             markersize=4,
             capsize=2,
-            label=f"{self.name or 'all labels'} (error {pooled.calibration_error:.3f})",
+            label=f"{self.name or 'all labels'} (error {self.pooled.calibration_error:.3f})",
         )
-        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+        for p, count in zip(predicted, self.pooled.count, strict=True):
+            place = {"transform": ax.get_xaxis_transform(), "rotation": "vertical", "ha": "center", "va": "bottom"}
+            ax.text(p, 0.01, f"{count:,}", fontsize=5.5, color=GREY, **place)
+        ax.set(xscale="logit", yscale="logit", xlim=limits, ylim=limits, aspect="equal")
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_ticks(TICKS, list(map(str, TICKS)))
+            axis.set_ticks(MINOR_TICKS, [""] * len(MINOR_TICKS), minor=True)
+        ax.set(xlim=limits, ylim=limits)  # ticks would widen them
         ax.set(xlabel="mean probability", ylabel="share of relevant labels")
         ax.legend(loc="upper left", frameon=False, fontsize="small")
         return self
+
+    def _limits(self) -> tuple[float, float]:
+        """Return the limits of both axes: all points of the pooled curve are inside, and so are 0.1 and 0.9."""
+        shares = np.concatenate([self.pooled.predicted, self.pooled.observed])
+        inside = shares[(shares > SMALLEST_SHARE) & (shares < 1 - SMALLEST_SHARE)]
+        low, high = min(inside.min(initial=0.1), 0.1), max(inside.max(initial=0.9), 0.9)
+        return low / 2, (1 + high) / 2

@@ -123,7 +123,8 @@ class _Entries:
 
     def group(self, rows: NDArray[np.intp]) -> Groups:
         """Return the groups of some rows."""
-        height = max(1, ENTRIES_PER_BLOCK // self.n_labels)
+        entries_per_row = self.scores.nnz / self.n_rows if sparse.issparse(self.scores) else self.n_labels
+        height = max(1, int(ENTRIES_PER_BLOCK / max(entries_per_row, 1)))
         blocks = [rows[first : first + height] for first in range(0, len(rows), height)] or [rows]
         parts: list[Groups | None] = [None] * len(blocks)
 
@@ -153,7 +154,11 @@ class _Entries:
         part = matrix[rows]
         if not sparse.issparse(part):
             return part.ravel() if len(lines) == part.size else part[lines, labels]
-        return part.toarray()[lines, labels]
+        m = part.shape[1]
+        stored = np.repeat(np.arange(len(rows)), np.diff(part.indptr)) * m + part.indices
+        stored, values = np.append(stored, -1), np.append(part.data, part.dtype.type(0))
+        found = np.searchsorted(stored[:-1], lines * m + labels)
+        return np.where(stored[found] == lines * m + labels, values[found], part.dtype.type(0))
 
     def _weight(self, rows: NDArray[np.intp], lines: NDArray[np.intp], labels: NDArray[np.intp]) -> Floats:
         if self.weight is None:

@@ -16,6 +16,8 @@ LIMIT = 16.0  # |log-odds| beyond which probabilities (1e-7) are not told apart
 WIDTH = 1.0 / 64.0
 N_BINS = int(2 * LIMIT / WIDTH) + 1
 CERTAIN = 2.0  # the log-odds of 0 and 1 in a table that has nothing between them
+MIN_ENTRIES = 100.0  # to know the range of a label's scores: 2 % of new ones are then beyond it
+NO_WEIGHT = 1e-9
 MAX_CELLS = 1 << 22  # of a table of counts; where there are more, entries are sorted instead
 
 
@@ -78,6 +80,11 @@ class Groups:
         return self.weighted_scores / self.weight
 
     @property
+    def labels(self) -> NDArray[np.int64]:
+        """The label of each group."""
+        return self.cells // N_BINS
+
+    @property
     def indptr(self) -> NDArray[np.int64]:
         """Where the groups of each label begin, and where those of the last one end."""
         return np.searchsorted(self.cells, np.arange(self.n_labels + 1) * N_BINS).astype(np.int64)
@@ -94,18 +101,25 @@ class Groups:
         scores[lowest], scores[highest] = max(low, -LIMIT), min(high, LIMIT)
         return replace(self, weighted_scores=scores * self.weight)
 
+    def with_all_labels(self) -> "Groups":
+        """Return the groups, with one of almost no weight at log-odds 0 for each label that has none."""
+        absent = np.setdiff1d(np.arange(self.n_labels), self.labels)
+        nothing = np.full(len(absent), NO_WEIGHT)
+        added = Groups(absent * N_BINS + N_BINS // 2, nothing, nothing / 2, np.zeros(len(absent)), self.n_labels)
+        return Groups.merged([self, added]) if len(absent) else self
+
     def ranges(self) -> tuple[Floats, Floats]:
-        """Return the lowest and the highest score of each label; of labels without entries, those of the others."""
+        """Return the lowest and the highest score of each label; those of all labels, if it has few entries."""
         indptr, scores = self.indptr, self.scores
         low = np.full(self.n_labels, scores.min() if len(scores) else -LIMIT)
         high = np.full(self.n_labels, scores.max() if len(scores) else LIMIT)
-        some = np.flatnonzero(np.diff(indptr))
+        some = np.flatnonzero(self.totals()[0] >= MIN_ENTRIES)
         low[some], high[some] = scores[indptr[some]], scores[indptr[some + 1] - 1]
         return low, high
 
     def totals(self) -> tuple[Floats, Floats]:
         """Return the weight of each label's entries, and of its relevant ones."""
-        labels = self.cells // N_BINS
+        labels = self.labels
         return _sums(labels, self.weight, self.n_labels), _sums(labels, self.relevant, self.n_labels)
 
 

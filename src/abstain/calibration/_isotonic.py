@@ -1,16 +1,16 @@
 """Calibration by isotonic regression, and by Venn–Abers prediction, which also gives intervals."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.isotonic import isotonic_regression
 
 from abstain._utils.errors import InvalidDataset
 from abstain._utils.types import Floats
 from abstain.calibration._groups import LIMIT, WIDTH, Groups
-from abstain.calibration._kernels import venn_abers
+from abstain.calibration._kernels import isotonic, venn_abers
 from abstain.calibration._logistic import Sigmoid
 from abstain.calibration._method import Method
 
@@ -33,6 +33,16 @@ class Curves:
     indptr: NDArray[np.int64]
     x: Floats
     values: Floats
+
+    @classmethod
+    def compressed(cls, labels: NDArray[np.int64], x: Floats, values: Floats, n_labels: int, *, ends: bool) -> Self:
+        """Return curves without superfluous points: of equal values the first is kept, with `ends` also the last."""
+        new = (np.diff(labels) != 0) | np.reshape(np.diff(values, axis=0) != 0, (len(x) - 1, -1)).any(axis=1)
+        kept = np.concatenate([[True], new])
+        if ends:
+            kept |= np.concatenate([new, [True]])
+        indptr = np.searchsorted(labels[kept], np.arange(n_labels + 1)).astype(np.int64)
+        return cls(indptr, x[kept], values[kept])
 
     @classmethod
     def of(cls, each: list[tuple[Floats, Floats]]) -> Self:
@@ -74,8 +84,7 @@ class CurveMethod(Method):
     curves: Curves
 
     FIELDS: ClassVar[dict[str, int]] = {**Sigmoid.FIELDS, "share": 0, "x": 1, "values": 1}
-    NOTHING_KNOWN: ClassVar[float | tuple[float, float]] = 0.5
-    """The value of the curve of a label without entries."""
+    VALUES_PER_POINT: ClassVar[tuple[int, ...]] = ()
 
     @classmethod
     def fit(cls, groups: Groups, start: Self | None = None) -> Self:
@@ -83,25 +92,13 @@ class CurveMethod(Method):
         sigmoid = Sigmoid.fit(groups, None if start is None else start.sigmoid)
         total, relevant = groups.totals()
         examples = np.minimum(relevant, total - relevant)
-        curves = cls._curves(groups)
+        curves = cls._curves(groups.with_all_labels())
         return cls(sigmoid.low, sigmoid.high, sigmoid, examples / (examples + PRIOR_EXAMPLES), curves)
 
     @classmethod
+    @abstractmethod
     def _curves(cls, groups: Groups) -> Curves:
-        indptr, scores = groups.indptr, groups.scores
-        each = []
-        for j in range(groups.n_labels):
-            part = slice(indptr[j], indptr[j + 1])
-            if indptr[j] == indptr[j + 1]:  # its share is 0
-                each.append((np.zeros(1), np.array([cls.NOTHING_KNOWN])))
-            else:
-                each.append(cls._curve(scores[part], groups.weight[part], groups.relevant[part]))
-        return Curves.of(each)
-
-    @staticmethod
-    def _curve(x: Floats, weight: Floats, relevant: Floats) -> tuple[Floats, Floats]:
-        """Return the points and values of one label."""
-        raise NotImplementedError
+        """Return the curves of all labels; each has at least one group."""
 
     def label_to_dict(self, j: int) -> dict[str, Any]:
         """Return the parameters of one label."""
@@ -121,7 +118,7 @@ class CurveMethod(Method):
         """Raise `InvalidDataset` if the points of the curve do not increase, or its values are no probabilities."""
         Sigmoid.check_label(label, where)
         x, values = np.array(label["x"]), np.array(label["values"], dtype=object)
-        if values.shape != (len(x), *np.shape(cls.NOTHING_KNOWN)) or np.any(np.diff(x) < 0):
+        if values.shape != (len(x), *cls.VALUES_PER_POINT) or np.any(np.diff(x) < 0):
             raise InvalidDataset(f"{where}: x and values must be as many, and x increase")
         if not 0 <= label["share"] <= 1 or values.min() < 0 or values.max() > 1 or np.any(np.diff(values, axis=0) < 0):
             raise InvalidDataset(f"{where}: share and values must be numbers from 0 to 1, and values increase")
@@ -132,13 +129,12 @@ class Isotonic(CurveMethod):
 
     name = "isotonic"
 
-    @staticmethod
-    def _curve(x: Floats, weight: Floats, relevant: Floats) -> tuple[Floats, Floats]:
-        """Return the ends of each level, between which the curve is interpolated, as scikit-learn does."""
-        levels = isotonic_regression(relevant / weight, sample_weight=weight, y_min=0.0, y_max=1.0)
-        changes = np.diff(levels) != 0
-        ends = np.concatenate([[True], changes]) | np.concatenate([changes, [True]])
-        return x[ends], levels[ends]
+    @classmethod
+    def _curves(cls, groups: Groups) -> Curves:
+        """Return the ends of each level, between which a curve is interpolated, as scikit-learn does."""
+        values = np.empty(len(groups.weight))
+        isotonic(groups.weight, groups.relevant, groups.indptr, _blocks(len(values)), values)
+        return Curves.compressed(groups.labels, groups.scores, values, groups.n_labels, ends=True)
 
     def _probabilities(self, x: Floats, labels: NDArray[np.intp]) -> Floats:
         share, smooth = self.share[labels], self.sigmoid.probabilities(x, labels)
@@ -155,17 +151,17 @@ class VennAbers(CurveMethod):
 
     name = "venn-abers"
     FIELDS: ClassVar[dict[str, int]] = {**CurveMethod.FIELDS, "values": 2}
-    NOTHING_KNOWN = (0.0, 1.0)
+    VALUES_PER_POINT = (2,)
 
-    @staticmethod
-    def _curve(x: Floats, weight: Floats, relevant: Floats) -> tuple[Floats, Floats]:
+    @classmethod
+    def _curves(cls, groups: Groups) -> Curves:
         """Return steps: the bin of each group, and the gap after it, each from its lower edge on."""
-        values = np.empty((2 * len(x) - 1, 2))
-        venn_abers(weight, relevant, values)
-        bins = np.rint((x + LIMIT) / WIDTH)
-        edges = np.column_stack([bins - 0.5, bins + 0.5]).ravel()[: len(values)] * WIDTH - LIMIT
-        kept = np.concatenate([[True], np.any(np.diff(values, axis=0) != 0, axis=1)])
-        return edges[kept], values[kept]
+        n = len(groups.weight)
+        values = np.empty((2 * n, 2))
+        venn_abers(groups.weight, groups.relevant, groups.indptr, _blocks(n), _blocks(n), values)
+        bins = np.rint((groups.scores + LIMIT) / WIDTH)
+        edges = np.column_stack([bins - 0.5, bins + 0.5]).ravel() * WIDTH - LIMIT
+        return Curves.compressed(np.repeat(groups.labels, 2), edges, values, groups.n_labels, ends=False)
 
     def intervals(self, x: Floats, labels: NDArray[np.intp]) -> Floats:
         """Return the two probabilities of each entry, along a last axis."""
@@ -178,3 +174,8 @@ class VennAbers(CurveMethod):
         lower, upper = both[..., 0], both[..., 1]
         smooth = self.sigmoid.probabilities(x, labels)
         return smooth + self.share[labels] * (upper / (1.0 - lower + upper) - smooth)
+
+
+def _blocks(n: int) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Return room for the blocks that adjacent groups are pooled to."""
+    return np.empty(n), np.empty(n), np.empty(n, np.int64)

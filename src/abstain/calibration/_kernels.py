@@ -1,4 +1,4 @@
-"""Inner loops of calibration: the posterior mode of each label's coefficients."""
+"""Inner loops of calibration: the posterior mode of each label's coefficients, isotonic regression, Venn–Abers."""
 
 import numpy as np
 
@@ -99,50 +99,67 @@ def fit_labels(data, mean, precision, theta, hessians):  # type: ignore[no-untyp
 
 
 @kernel
-def pool_adjacent(weight, relevant, step, pooled_weight, pooled_relevant, parent):  # type: ignore[no-untyped-def]
-    """Pool adjacent violators from one end (step 1: the first group, −1: the last), keeping the blocks of each prefix.
+def pool_adjacent(weight, relevant, first, last, step, blocks):  # type: ignore[no-untyped-def]
+    """Pool adjacent violators among the groups of a label, from one end (step 1: the first group, −1: the last).
 
-    Block i is the last one once group i is added; the one before it is parent[i], −1 if there is none.
+    The blocks of each prefix are kept: block i is the last one once group i is added; the one before it is parent[i],
+    −1 if there is none.
     """
-    n = len(weight)
-    last = -1
-    for k in range(n):
-        i = k if step > 0 else n - 1 - k
+    pooled_weight, pooled_relevant, parent = blocks
+    before = -1
+    for k in range(last - first):
+        i = first + k if step > 0 else last - 1 - k
         w, r = weight[i], relevant[i]
-        while last >= 0 and step * (pooled_relevant[last] * w - r * pooled_weight[last]) >= 0.0:
-            w += pooled_weight[last]
-            r += pooled_relevant[last]
-            last = parent[last]
-        pooled_weight[i], pooled_relevant[i], parent[i] = w, r, last
-        last = i
+        while before >= 0 and step * (pooled_relevant[before] * w - r * pooled_weight[before]) >= 0.0:
+            w += pooled_weight[before]
+            r += pooled_relevant[before]
+            before = parent[before]
+        pooled_weight[i], pooled_relevant[i], parent[i] = w, r, before
+        before = i
 
 
 @kernel
-def venn_abers(weight, relevant, values):  # type: ignore[no-untyped-def]
-    """Isotonic regression at each group and in each gap after one, with an entry added there: irrelevant, relevant."""
-    n = len(weight)
-    left_weight, left_relevant, left = np.empty(n), np.empty(n), np.empty(n, np.int64)
-    right_weight, right_relevant, right = np.empty(n), np.empty(n), np.empty(n, np.int64)
-    pool_adjacent(weight, relevant, 1, left_weight, left_relevant, left)
-    pool_adjacent(weight, relevant, -1, right_weight, right_relevant, right)
-    for k in range(len(values)):
-        i, in_gap = k // 2, k % 2
-        for added in range(2):
-            w, r = 1.0, float(added)
-            if not in_gap:
-                w += weight[i]
-                r += relevant[i]
-            before = i if in_gap else i - 1
-            after = i + 1 if i + 1 < n else -1
-            while True:
-                if before >= 0 and left_relevant[before] * w >= r * left_weight[before]:
-                    w += left_weight[before]
-                    r += left_relevant[before]
-                    before = left[before]
-                elif after >= 0 and right_relevant[after] * w <= r * right_weight[after]:
-                    w += right_weight[after]
-                    r += right_relevant[after]
-                    after = right[after]
-                else:
-                    break
-            values[k, added] = r / w
+def isotonic(weight, relevant, indptr, blocks, values):  # type: ignore[no-untyped-def]
+    """Isotonic regression of each label at each of its groups."""
+    pooled_weight, pooled_relevant, parent = blocks
+    for j in range(len(indptr) - 1):
+        pool_adjacent(weight, relevant, indptr[j], indptr[j + 1], 1, blocks)
+        block = i = indptr[j + 1] - 1
+        while i >= indptr[j]:
+            if i == parent[block]:
+                block = i
+            values[i] = pooled_relevant[block] / pooled_weight[block]
+            i -= 1
+
+
+@kernel
+def venn_abers(weight, relevant, indptr, left, right, values):  # type: ignore[no-untyped-def]
+    """Isotonic regression at each group and in the gap after it, with an entry added there: irrelevant, relevant."""
+    left_weight, left_relevant, left_parent = left
+    right_weight, right_relevant, right_parent = right
+    for j in range(len(indptr) - 1):
+        first, last = indptr[j], indptr[j + 1]
+        pool_adjacent(weight, relevant, first, last, 1, left)
+        pool_adjacent(weight, relevant, first, last, -1, right)
+        for k in range(2 * first, 2 * last):
+            i, in_gap = k // 2, k % 2
+            for added in range(2):
+                w, r = 1.0, float(added)
+                if not in_gap:
+                    w += weight[i]
+                    r += relevant[i]
+                before = i if in_gap else i - 1
+                before = before if before >= first else -1
+                after = i + 1 if i + 1 < last else -1
+                while True:
+                    if before >= 0 and left_relevant[before] * w >= r * left_weight[before]:
+                        w += left_weight[before]
+                        r += left_relevant[before]
+                        before = left_parent[before]
+                    elif after >= 0 and right_relevant[after] * w <= r * right_weight[after]:
+                        w += right_weight[after]
+                        r += right_relevant[after]
+                        after = right_parent[after]
+                    else:
+                        break
+                values[k, added] = r / w

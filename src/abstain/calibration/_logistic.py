@@ -98,9 +98,9 @@ class Temperature(LogisticMethod):
     @classmethod
     def fit(cls, groups: Groups, start: Self | None = None) -> Self:
         """Learn the slope."""
-        slope = fit_common(cls._observations(groups), identity=np.array(cls.identity))
+        slope, m = fit_common(cls._observations(groups), identity=np.array(cls.identity)), groups.n_labels
         low, high = groups.ranges()
-        return cls(low, high, np.tile(slope, (groups.n_labels, 1)), np.zeros(groups.n_labels))
+        return cls(np.full(m, low.min()), np.full(m, high.max()), np.tile(slope, (m, 1)), np.zeros(m))
 
 
 class Sigmoid(LogisticMethod):

@@ -162,7 +162,9 @@ def label_table(
     )
     if y_true is None:
         return result
-    truth, _, axes = read_truth(y_true)
+    truth, _, axes = read_truth(
+        y_true, refusal="a table of labels counts all instances: leave out the rows with unknown labels"
+    )
     require_same_table(axes, truth, partial, "y_true")
     result = replace(
         result,

@@ -23,6 +23,11 @@ from abstain.guarantee._selection import Choice, choose, choose_by_count, choose
 
 __all__ = ["RISKS", "Rule", "control"]
 
+REFUSAL = (
+    "a guarantee about all labels needs rows that are drawn at random and whose labels are all known: labels that "
+    "somebody chose to look at are no random sample. Take the complete rows, if chance alone made them complete"
+)
+
 
 def __dir__() -> list[str]:
     return __all__
@@ -71,7 +76,8 @@ def control(
         As for `abstain.decide`, of instances that the classifier was not fitted (or calibrated) on. Sparse ones are
         made dense; by `Rule.decide` for losses that are not sums over labels.
     y_true : array-like of shape (n_instances, n_labels)
-        1 for labels that are relevant, 0 for the others.
+        1 for labels that are relevant, 0 for the others. All of them must be known: labels that somebody chose to look
+        at are no random sample of all labels, and of rows only those may be left out that are incomplete by chance.
     risk : str, default="answered_error"
         What is controlled. Shares of the answers, over all instances and labels:
 
@@ -146,7 +152,7 @@ def control(
     table.make_dense()
     request.loss.check(table.n_labels)
     table.axes.require_labels(request.loss.label_names, repr(request.loss))
-    truth = dense(read_truth_for(table, y_true))
+    truth = dense(read_truth_for(table, y_true, refusal=REFUSAL))
     if per == "label":
         each = _certify_labels(request, table, truth)
         found: dict[str, Any] = {name: np.array([getattr(one, name) for one in each]) for name in Certified._fields}
