@@ -22,7 +22,7 @@ def recommended(
     label, the log-odds that they give for instances held out are weighted by a further logistic regression. Labels
     share a prior for these weights, so that rare ones take what the others say. This calibrates the probabilities, and
     no further calibration is needed. Sparse features stay sparse. `AbstainingClassifier` uses this learner if none is
-    given.
+    given. Beyond some 10⁷ instances × labels a linear learner (``br-lr``) is the better choice.
 
     Parameters
     ----------
