@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit, TimeSeriesSplit
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import abstain
 from abstain import AbstainingClassifier
@@ -37,6 +38,18 @@ def mean_log_loss(labels, probabilities):
 
 
 AT_RANDOM = mean_log_loss(Y[TEST], np.tile(Y[TRAIN].mean(axis=0), (80, 1)))
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [recommended(cv=3)],
+    expected_failed_checks=lambda estimator: {
+        f"check_sample_weight_equivalence_on_{kind}_data": "folds and trees are drawn row by row, whatever the weights"
+        for kind in ("dense", "sparse")
+    },
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
 
 
 def test_the_blend_of_each_label_is_the_mode_of_its_posterior():
@@ -169,6 +182,30 @@ def test_constant_and_rare_labels():
     assert probabilities[:, 8].mean() > 0.9
     nothing = recommended().fit(X, np.zeros((240, 2), int))
     np.testing.assert_allclose(nothing.predict_proba(X), 0.5 / 241)
+
+
+@pytest.mark.parametrize("cv", [5, TimeSeriesSplit(3)])
+@pytest.mark.parametrize("n_relevant", [1, 2])
+def test_one_rare_label_by_itself(cv, n_relevant):
+    """Some models have seen no relevant row, and in the time series none has."""
+    labels = np.zeros((240, 1), int)
+    labels[-n_relevant:] = 1
+    probabilities = recommended(cv=cv).fit(X, labels).predict_proba(X)
+    assert 1e-4 < probabilities.mean() < 0.05
+    ours = AbstainingClassifier(cv=cv).fit(X, labels).predict_proba(X)
+    assert ours.shape == (240, 1)
+    assert 1e-4 < ours.mean() < 0.05
+
+
+def test_rows_of_weight_0_count_for_nothing():
+    """Labels whose only relevant rows have no weight are constant; wild features change nothing."""
+    labels, weights, wild = np.column_stack([Y, np.zeros(240, int)]), np.ones(240), X.copy()
+    weights[:20], labels[:20, 5], wild[:20] = 0.0, 1, 1e6
+    folds = [(train + 20, test + 20) for train, test in KFold(3, shuffle=True, random_state=0).split(X[20:])]
+    heavy = recommended(cv=folds).fit(wild, labels, sample_weight=weights).predict_proba(X)
+    np.testing.assert_allclose(heavy[:, 5], 0.5 / 241)
+    alone = recommended(cv=KFold(3, shuffle=True, random_state=0)).fit(X[20:], Y[20:]).predict_proba(X)
+    assert np.abs(heavy[:, :5] - alone).mean() < 0.05
 
 
 def test_a_vector_of_classes():

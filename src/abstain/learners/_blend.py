@@ -127,24 +127,20 @@ class BlendedClassifier(ClassifierMixin, BaseEstimator):
         labels = dense(target.labels, "y")
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         weight = weight / weight.mean()
-        columns = np.flatnonzero(is_varied(labels))
+        counts = weight > 0
+        columns = np.flatnonzero(is_varied(labels[counts]))
         splits = folds_for(self.cv, target).split(X, labels if target.vector is None else target.vector, groups)
+        counted = [(train[counts[train]], test[counts[test]]) for train, test in splits]
         task = Task(
             X,
             labels[:, columns],
             weight,
-            list(splits),
+            [(train, test) for train, test in counted if len(train) and len(test)],
             int(check_random_state(self.random_state).randint(2**31 - 1)),
             self.n_jobs,
             partial(reported, self.verbose),
         )
-        self.parts_: list[Part] = []
-        self.blend_: Blend | None = None
-        if len(columns):
-            self.parts_, log_odds = cross_fit_parts(task)
-            rows = task.held_out_rows
-            with task.reported(f"blend of {len(columns)} labels"):
-                self.blend_ = Blend.fit(log_odds, task.labels[rows], task.weight[rows])
+        self.parts_, self.blend_ = _fit(task)
         self.classes_ = [np.array([0, 1])] * labels.shape[1] if target.vector is None else target.classes
         self._columns = columns
         self._frequencies = (weight @ labels + 0.5) / (weight.sum() + 1.0)
@@ -201,3 +197,13 @@ class BlendedClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_label = True
         tags.target_tags.multi_output = True
         return tags
+
+
+def _fit(task: Task) -> tuple[list[Part], Blend | None]:
+    """Return the parts, and the blend that is learnt from rows that they have not seen; none if there are no labels."""
+    if task.labels.shape[1] == 0:
+        return [], None
+    parts, log_odds = cross_fit_parts(task)
+    rows = task.held_out_rows
+    with task.reported(f"blend of {task.labels.shape[1]} labels"):
+        return parts, Blend.fit(log_odds, task.labels[rows], task.weight[rows])

@@ -100,7 +100,7 @@ class LabelModel:
 def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]) -> LabelModel:
     """Return a clone of the estimator, fitted to the labels that are not constant.
 
-    A frozen one keeps all labels, and the recommended learner knows what to do with constant ones.
+    A frozen one keeps all labels, and the recommended learner takes whatever table there is.
     """
     relevant = np.asarray(target.labels.sum(axis=0, dtype=np.int64)).ravel()
     frequencies = relevant / target.labels.shape[0]  # scipy's mean of ones need not be 1
@@ -109,17 +109,16 @@ def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]
         model.fit(X, target.vector, **params)
         present = np.flatnonzero(np.isin(target.classes, model.classes_))
         return LabelModel(model, present, np.zeros(len(target.classes)), len(target.vector))
-    is_frozen = isinstance(estimator, FrozenEstimator)
-    takes_all = isinstance(estimator, FrozenEstimator | BlendedClassifier)
-    columns = np.flatnonzero((frequencies > 0) & (frequencies < 1) | takes_all)
+    is_frozen, is_ours = isinstance(estimator, FrozenEstimator), isinstance(estimator, BlendedClassifier)
+    columns = np.flatnonzero((frequencies > 0) & (frequencies < 1) | is_frozen | is_ours)
     takes_labels = is_frozen or len(columns) == 1 or _takes_many_labels(estimator)
     model = clone(estimator) if takes_labels else _one_per_label(estimator)
     if len(columns) < len(frequencies):
         _narrow_parameters(model, columns, len(frequencies))
     labels = target.labels if len(columns) == len(frequencies) else target.labels[:, columns]
-    if len(columns) == 1:
+    if len(columns) == 1 and not is_ours:
         model = _fit_one_label(model, X, dense(labels)[:, 0], params)
-    elif len(columns) > 1:
+    elif len(columns):
         model = _fit_many_labels(model, X, labels, params)
     fitted = LabelModel(model, columns, frequencies, target.labels.shape[0])
     if is_frozen:

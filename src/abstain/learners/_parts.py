@@ -5,7 +5,7 @@ held out in each fold, one fold after the other. These come from models that hav
 a label was constant among the rows that such a model has seen.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeAlias
@@ -41,20 +41,12 @@ class Fold:
         The rows to learn from, and the rows held out.
     columns : int array
         The labels that are not constant among the rows to learn from.
-    n_labels : int
     """
 
     number: int
     train: NDArray[np.intp]
     test: NDArray[np.intp]
     columns: NDArray[np.intp]
-    n_labels: int
-
-    def for_all_labels(self, scores: Floats) -> Floats:
-        """Return scores of all labels for the rows held out; nan for labels that could not be learnt."""
-        table = np.full((len(self.test), self.n_labels), np.nan)
-        table[:, self.columns] = scores
-        return table
 
 
 @dataclass(frozen=True)
@@ -82,12 +74,17 @@ class Task:
     n_jobs: int | None
     reported: Callable[[str], AbstractContextManager[None]]
 
-    def folds(self, what: str) -> Iterator[Fold]:
-        """Yield the folds, and say what is done with each."""
+    def held_out(self, what: str, learn: Callable[[Fold], Floats]) -> Floats:
+        """Return log-odds of the rows held out, where ``learn`` gives those of a fold's rows and labels."""
+        tables = []
         for k, (train, test) in enumerate(self.splits):
-            columns = np.flatnonzero(is_varied(self.labels[train]))
-            with self.reported(f"{what}, fold {k + 1} of {len(self.splits)}"):
-                yield Fold(k, train, test, columns, self.labels.shape[1])
+            fold = Fold(k, train, test, np.flatnonzero(is_varied(self.labels[train])))
+            table = np.full((len(test), self.labels.shape[1]), np.nan)
+            if len(fold.columns):
+                with self.reported(f"{what}, fold {k + 1} of {len(self.splits)}"):
+                    table[:, fold.columns] = learn(fold)
+            tables.append(table)
+        return np.vstack(tables)
 
     @property
     def held_out_rows(self) -> NDArray[np.intp]:
@@ -95,11 +92,11 @@ class Task:
         return np.concatenate([test for _, test in self.splits])
 
     def held_out_log_loss(self, scores: Floats) -> float:
-        """Return the mean log loss of log-odds of the rows held out, without those that are nan."""
+        """Return the log loss of log-odds of the rows held out, without those that are nan, in total."""
         rows, known = self.held_out_rows, ~np.isnan(scores)
         scores = np.nan_to_num(scores)
         losses = np.logaddexp(0.0, scores) - self.labels[rows] * scores
-        return float(np.average(losses, weights=self.weight[rows, np.newaxis] * known))
+        return float((self.weight[rows, np.newaxis] * known * losses).sum())
 
 
 class Part(Protocol):
@@ -157,15 +154,15 @@ class Trees:
 
 def cross_fit_trees(task: Task) -> tuple[Trees, Floats]:
     """Grow fewer trees for each fold: the votes of 100 are hardly noisier than those of 200."""
-    held_out = [
-        fold.for_all_labels(
-            Trees.fit(task, fold.train, fold.columns, N_TREES_PER_FOLD, 1 + fold.number).log_odds(task.X[fold.test])
-        )
-        for fold in task.folds(f"{N_TREES_PER_FOLD} trees")
-    ]
+
+    def learn(fold: Fold) -> Floats:
+        trees = Trees.fit(task, fold.train, fold.columns, N_TREES_PER_FOLD, 1 + fold.number)
+        return trees.log_odds(task.X[fold.test])
+
+    held_out = task.held_out(f"{N_TREES_PER_FOLD} trees", learn)
     n, m = task.labels.shape
     with task.reported(f"{N_TREES} trees, all instances"):
-        return Trees.fit(task, np.arange(n), np.arange(m), N_TREES, 0), np.vstack(held_out)
+        return Trees.fit(task, np.arange(n), np.arange(m), N_TREES, 0), held_out
 
 
 @dataclass(frozen=True)
@@ -261,18 +258,18 @@ def _cross_fit_logistic(
         what = f"{title}, C = {C:g}"
         with task.reported(f"{what}, all instances"):
             w = fit_logistic(X, task.labels, task.weight, C=C, start=w, n_jobs=task.n_jobs)
-        parts = []
-        for fold in task.folds(what):
+
+        def learn(fold: Fold, C: float = C, start: Floats = w) -> Floats:
             labels, weight = task.labels[fold.train][:, fold.columns], task.weight[fold.train]
-            start = of_folds.get(fold.number, w[:, fold.columns])
-            of_fold = fit_logistic(X[fold.train], labels, weight, C=C, start=start, n_jobs=task.n_jobs)
-            parts.append(fold.for_all_labels(_linear(X[fold.test], of_fold)))
-            of_folds[fold.number] = of_fold
-        scores = np.vstack(parts)
-        loss = task.held_out_log_loss(scores)
+            start = of_folds.get(fold.number, start[:, fold.columns])
+            of_folds[fold.number] = fit_logistic(X[fold.train], labels, weight, C=C, start=start, n_jobs=task.n_jobs)
+            return _linear(X[fold.test], of_folds[fold.number])
+
+        held_out = task.held_out(what, learn)
+        loss = task.held_out_log_loss(held_out)
         if best is not None and loss >= best[0]:
             break
-        best = loss, w, scores
+        best = loss, w, held_out
     assert best is not None, "there is at least one value of C"
     return Logistic(features, best[1]), best[2]
 
