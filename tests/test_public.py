@@ -53,6 +53,7 @@ PUBLIC = {
         "PartialRanking",
         "Penalty",
         "PerLabel",
+        "ProbabilityWarning",
         "Rank",
         "ReviewQueue",
         "RiskProfile",

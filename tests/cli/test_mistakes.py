@@ -44,7 +44,9 @@ def refused(*arguments, code=1):
 # Numbers that are no probabilities
 
 PER_CENT = "are these per cent? divide them by 100"
-LOGITS = "are these logits or log-odds? apply the sigmoid 1/(1+exp(−x))"
+LOGITS = (
+    'are these logits (log-odds)? apply the sigmoid 1/(1+exp(−x)), as abstain.label_probabilities does for kind="logit"'
+)
 WITHOUT = "(--on-error skip or abstain goes on without it)"
 
 

@@ -11,7 +11,13 @@ from abstain._core.losses import Loss
 from abstain._core.penalties import BoundPenalty, Penalty
 from abstain._core.prediction import ABSTAIN, Prediction
 from abstain._core.prediction_writer import with_rows
-from abstain._core.probabilities import Probabilities, hint_at_scale, invalid_probability, rounding_slack
+from abstain._core.probabilities import (
+    Probabilities,
+    count_rows,
+    hint_at_scale,
+    invalid_probability,
+    rounding_slack,
+)
 from abstain._core.tables import Axes, Matrix
 from abstain._utils.errors import InvalidProbabilities
 from abstain.streams._read.batches import Batch
@@ -44,7 +50,9 @@ def bad_value_error(batch: Batch) -> InvalidProbabilities:
     """Return the error that names the first bad value of a batch."""
     rows, columns, values = find_bad_values(batch)
     i, j = int(rows[0]), int(columns[0])
-    hint = _hint_at_column(batch, i, j) or hint_at_scale(values.astype(np.float64), rows, len(batch))
+    hint = _hint_at_column(batch, i, j) or hint_at_scale(
+        values.astype(np.float64), rows, count_rows(batch.table.values)
+    )
     return invalid_probability(describe_cell(batch, i, j, values[0]), hint)
 
 

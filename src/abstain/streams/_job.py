@@ -151,6 +151,8 @@ class Job:
     def decide_batch(self, batch: Batch, decider: Decider | None = None) -> tuple[Batch, Prediction, Summary]:
         """Return the rows of a batch that are decided, the decisions, and their summary."""
         decide = self.decide if decider is None else decider
+        if batch.first_row == batch.rows_before == 0:
+            Probabilities(batch.table).warn_if_softmax()
         try:
             prediction = decide(batch.table)
             return batch, prediction, Summary.of(prediction)
