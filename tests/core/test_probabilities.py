@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import sparse
+from sklearn.neighbors import KNeighborsClassifier
 from tests.support.cases import random_probabilities
 
 import abstain
@@ -372,3 +373,13 @@ def test_other_rows_are_not_warned_of(table):
 def test_softmax_in_bfloat16():
     with pytest.warns(abstain.ProbabilityWarning):
         abstain.decide(Tensor(rounded_to_bfloat16(SOFTMAX), "torch.bfloat16"))
+
+
+def test_classes_of_a_single_target_are_not_warned_of():
+    X = RANDOM.normal(size=(60, 2))
+    y = RANDOM.integers(0, 4, 60)
+    model = abstain.AbstainingClassifier(KNeighborsClassifier()).fit(X, y)
+    model.decide(X), model.score(X, y), abstain.make_abstention_scorer()(KNeighborsClassifier().fit(X, y), X, y)
+    several = abstain.AbstainingClassifier(KNeighborsClassifier()).fit(X, np.eye(4, dtype=int)[y])
+    with pytest.warns(abstain.ProbabilityWarning):
+        several.decide(X)
