@@ -135,7 +135,8 @@ def rounded_to_bfloat16(values):
 
 
 def test_tensors_of_any_kind():
-    np.testing.assert_array_equal(abstain.decide(Tensor(P, "torch.float64"), penalty=0.2).labels, EXPECTED)
+    for tensor in (Tensor(P, "torch.float64"), [Tensor(row, "torch.float64") for row in P]):
+        np.testing.assert_array_equal(abstain.decide(tensor, penalty=0.2).labels, EXPECTED)
     assert abstain.decide(Tensor(P, "torch.float64")).expected_loss.tolist() == abstain.decide(P).expected_loss.tolist()
     half = rounded_to_bfloat16(P)
     for read in (

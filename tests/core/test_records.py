@@ -63,6 +63,10 @@ def test_wherever_probabilities_are_taken():
     assert repr(abstain.review_queue(dicts(), prediction)) == repr(abstain.review_queue(frame, prediction))
     assert abstain.budget.solve(dicts(), count=2).price == abstain.budget.solve(frame, count=2).price
     assert abstain.calibration.calibration_error(y, dicts()) == abstain.calibration.calibration_error(y, frame)
+    logits = np.log(P / (1 - P))
+    calibration = abstain.calibration.fit(dicts(logits), y, method="sigmoid", kind="logit")
+    assert calibration.label_names == tuple(NAMES)
+    np.testing.assert_array_equal(calibration.transform(dicts(logits)).values, calibration.transform(logits))
     with pytest.raises(abstain.InvalidLabels, match="the same labels in another order"):
         generalized_loss(y, abstain.decide(entries(), penalty=0.2), loss="hamming", penalty=0.2)
 

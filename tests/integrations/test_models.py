@@ -102,6 +102,9 @@ def test_torch(torch, dtype):
     assert abstain.calibration.brier_score_loss(Y_NEW, torch.sigmoid(logits)) == pytest.approx(
         abstain.calibration.brier_score_loss(Y_NEW, rounded)
     )
+    calibration = abstain.calibration.fit(logits, Y_NEW, method="sigmoid", kind="logit")
+    as_double = calibration.transform(logits.detach().double().numpy())
+    np.testing.assert_allclose(calibration.transform(logits), as_double, atol=1e-7)
     truth = torch.tensor(Y_NEW)
     assert abstain.metrics.answered_error_rate(truth, found["same"]) == abstain.metrics.answered_error_rate(
         Y_NEW, found["same"]
@@ -133,8 +136,10 @@ def test_torch_models_and_lists(torch):
         list(two_classes.transpose(0, 1)),
     ):
         np.testing.assert_array_equal(abstain.label_probabilities(output, X_NEW), expected)
-    with pytest.raises(abstain.InvalidProbabilities, match=r"torch\.cat"):
-        abstain.decide([p[:50], p[50:]])
+    np.testing.assert_array_equal(abstain.decide(list(p)).labels, abstain.decide(p).labels)
+    for batches in ([p[:50], p[50:]], [p[:30], p[30:]]):
+        with pytest.raises(abstain.InvalidProbabilities, match=r"torch\.cat"):
+            abstain.decide(batches)
 
 
 def test_jax():
@@ -302,11 +307,13 @@ def test_onnx_of_one_model_for_each_label():
 # Calibration
 
 
-@pytest.mark.skipif(not hasattr(abstain.calibration, "fit"), reason="abstain.calibration.fit is not there yet")
 def test_calibration(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     scores = np.random.default_rng(0).normal(0, 2, (500, 4))
     truth = (np.random.default_rng(1).random(scores.shape) < expit(scores / 2)).astype(int)
     found = run("Calibration", scores=scores, y_true=truth, new_scores=scores[:20])
     assert found["prediction"].shape == (20, 4)
+    calibrated = found["calibration"].transform(scores)
+    before, after = (abstain.calibration.brier_score_loss(truth, p) for p in (expit(scores), calibrated))
+    assert after < before
     assert (tmp_path / "calibration.json").exists()

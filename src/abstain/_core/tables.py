@@ -264,6 +264,9 @@ def as_array(table: Any) -> tuple[NDArray[Any], float]:
 
     Tensors of PyTorch are detached and brought to the CPU; bfloat16, of which NumPy knows nothing, becomes float32.
     """
+    if isinstance(table, list | tuple) and len(table) > 0 and hasattr(table[0], "detach"):
+        rows = [as_array(row) for row in table]
+        return np.stack([row for row, _ in rows]), max(rounding for _, rounding in rows)
     rounding = BFLOAT16_EPSILON if str(getattr(table, "dtype", "")).endswith("bfloat16") else 0.0
     if hasattr(table, "detach") and hasattr(table, "cpu"):
         table = table.detach().cpu()

@@ -43,7 +43,7 @@ class Scores:
         if kind == "probability":
             probabilities = Probabilities(table)
             return cls(probabilities.values(), probabilities.axes, kind)
-        matrix, axes = read_matrix(table, "scores", InvalidProbabilities)
+        matrix, axes = read_matrix(table, "scores", InvalidProbabilities, records=True)
         if sparse.issparse(matrix):
             raise InvalidProbabilities(
                 f"scores: what a sparse table does not store would be a {kind} of 0, which is no small score; pass "
