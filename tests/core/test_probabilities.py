@@ -262,6 +262,7 @@ def test_bad_value_in_a_frame_is_named_as_the_user_does():
         (sparse.csr_array((3, 0)), "no label"),
         ([["a", "b"]], "table of numbers, got list"),
         ([[0.1, 0.2], [0.3]], "cannot be read"),
+        ([[[0.1, 0.2], [0.3]]], "cannot be read"),
         (np.zeros((2, 2), complex), "table of numbers, got ndarray of dtype complex128"),
         (sparse.csr_array(np.eye(2, dtype=complex)), "expected numbers"),
         (np.ma.masked_array([[0.1, 0.2]], [[False, True]]), "row 0, column 1 is masked"),
@@ -271,6 +272,8 @@ def test_bad_value_in_a_frame_is_named_as_the_user_does():
 def test_what_is_no_table(table, message):
     with pytest.raises(abstain.InvalidProbabilities, match=message):
         abstain.decide(table)
+    with pytest.raises(abstain.InvalidProbabilities):
+        abstain.label_probabilities(table)
 
 
 def test_broken_sparse_matrix():

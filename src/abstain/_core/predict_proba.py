@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from abstain._core.probabilities import SUM_TOLERANCE, Probabilities
 from abstain._core.records import is_records, read_records
-from abstain._core.tables import Axes, Matrix, Table, as_array, dense, read_matrix
+from abstain._core.tables import Axes, Matrix, Table, as_array, dense, read_matrix, shape_of_first
 from abstain._utils.errors import InvalidLabels, InvalidParameter, InvalidProbabilities, ProbabilityWarning, quoted
 
 Kind = Literal["probability", "logit"]
@@ -136,7 +136,7 @@ class _ListOfLabels(NamedTuple):
 def _read_output(output: Any, kind: Kind, n: int | None, what: str = "the output") -> tuple[Matrix, Axes]:
     """Return P(label is relevant) as (n, m) from what a model has returned for n instances, and the names it has."""
     if type(output) in (list, tuple) and output and not is_records(output):
-        output = _ListOfLabels(output) if is_records(output[0]) or np.ndim(output[0]) == 2 else output
+        output = _ListOfLabels(output) if is_records(output[0]) or len(shape_of_first(output)) == 2 else output
     has_classes = isinstance(output, _ListOfLabels) or getattr(output, "ndim", 2) == 3
     if has_classes and kind == "logit":
         raise InvalidProbabilities(

@@ -92,7 +92,8 @@ def _read_row(row: Any, i: int, what: str, error: type[ValueError]) -> Row:
     elif _is_list_of_entries(row) and all(map(_is_entry, row)):
         pairs = [(entry["label"], entry["score"]) for entry in row]
     else:
-        raise error(f"{what}: row {i} is {quoted(row)}; expected a record, as row 0 is")
+        expected = '{label: score} or [{"label": …, "score": …}, …]'
+        raise error(f"{what}: row {i} is {quoted(row)}; expected a record of all labels, {expected}")
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -275,9 +275,17 @@ def as_array(table: Any) -> tuple[NDArray[Any], float]:
     return (array.astype(np.float32) if array.dtype.name == "bfloat16" else array), rounding
 
 
+def shape_of_first(table: Any) -> tuple[int, ...]:
+    """Return the shape of the first item of a list or tuple; () if there is none, or if it has no shape."""
+    try:
+        return np.shape(table[0]) if isinstance(table, list | tuple) and table else ()
+    except ValueError:  # its rows are not equally long
+        return ()
+
+
 def _hint_at_list_of_labels(table: Any) -> str:
     """Return a hint if a table is a list of (n, 2) arrays, one per label, or of the rows of several batches."""
-    shape = np.shape(table[0]) if isinstance(table, list | tuple) and table else ()
+    shape = shape_of_first(table)
     if len(shape) != 2:
         return ""
     if shape[1] > 2:
