@@ -122,6 +122,13 @@ def test_labels_that_nobody_has_looked_at(options):
     np.testing.assert_allclose(Calibration.load("new.json").n_known, (P >= 0.2).sum(axis=0))
 
 
+def test_weights():
+    write_table(Table(np.arange(N)[:, np.newaxis] % 3, ["weight"], IDS), "w.csv")
+    run("p.csv", "y.csv", "--weights", "w.csv", "-o", "new.json")
+    np.testing.assert_allclose(Calibration.load("new.json").n_known, (np.arange(N) % 3).sum())
+    assert refused("p.csv", "y.csv", "--weights", "p.json", "-o", "new.json", code=2).endswith("does not exist.")
+
+
 def test_logits_and_folds():
     logits = np.log(P / (1 - P))
     write_table(Table(logits, NAMES, IDS), "logits.csv")

@@ -96,6 +96,50 @@ def test_labels_that_nobody_has_looked_at_are_left_out(missing, kind, tmp_path):
     np.testing.assert_allclose(found.n_relevant, (Y * ~UNKNOWN).sum(axis=0))
 
 
+WEIGHTS = RANDOM.integers(0, 4, (N, M)) / 2
+
+
+@pytest.mark.parametrize("weights", [WEIGHTS, WEIGHTS[:, 0]], ids=["of labels", "of rows"])
+@pytest.mark.parametrize("form", ["wide", "long"])
+def test_weights(weights, form, tmp_path):
+    y, order = write(np.where(UNKNOWN, -1, Y), tmp_path / "y.csv"), [3, 0, 4, 1, 2]
+    if form == "wide":
+        p, scores = write(P, tmp_path / "p.parquet"), Table(P, NAMES)
+    else:
+        p = write_long(P_THIN, tmp_path / "p.csv", ids=IDS, names=NAMES)
+        scores = Table(sparse.csr_array(P_THIN), NAMES)
+    columns = weights[:, order] if weights.ndim == 2 else weights[:, np.newaxis]
+    names = [NAMES[j] for j in order] if weights.ndim == 2 else ["weight"]
+    w = write(columns, tmp_path / "w.csv", names=names)
+    found = fit_calibration(p, y, "sigmoid", sample_weight=w, missing_values=-1)
+    truth = np.where(UNKNOWN, -1, Y)
+    same(found, abstain.calibration.fit(scores, truth, "sigmoid", sample_weight=weights, missing_values=-1))
+
+
+def test_weights_that_are_refused(tmp_path):
+    p, y = write(P, tmp_path / "p.csv"), write(Y, tmp_path / "y.csv")
+
+    def refusal(values, names, error, ids=IDS):
+        with pytest.raises(error) as reason:
+            fit_calibration(p, y, sample_weight=write(values, tmp_path / "w.csv", names=names, ids=ids))
+        return str(reason.value).replace(str(tmp_path), "")
+
+    negative = changed(WEIGHTS, 500, 3, -2)
+    assert refusal(negative, NAMES, InvalidParameter) == (
+        "/w.csv: line 502 (id 'r500'), column 3 (label 'label 3') is -2; a weight is a finite number ≥ 0"
+    )
+    said = refusal(np.zeros((N, 1)), ["w"], InvalidParameter)
+    assert said == "/w.csv: all weights of known labels are 0"
+    assert "there is no column 'label 2'" in refusal(WEIGHTS[:, :2], NAMES[:2], InvalidDataset)
+    assert refusal(WEIGHTS[:, :2], ["0", "1"], InvalidLabels) == (
+        "/w.csv: has 2 columns of weights; expected one, or one for each of the labels (5)"
+    )
+    assert "stands beside" in refusal(WEIGHTS, NAMES, InvalidLabels, ids=IDS[::-1])
+    long = write_long(WEIGHTS, tmp_path / "long.csv", ids=IDS, names=NAMES)
+    with pytest.raises(InvalidDataset, match="weights are a wide table"):
+        fit_calibration(p, y, sample_weight=long)
+
+
 @pytest.mark.parametrize("forms", [("wide", "long"), ("long", "wide"), ("long", "long")], ids=" ".join)
 @pytest.mark.parametrize("kind", [".csv", ".parquet"])
 def test_long_tables(forms, kind, tmp_path):

@@ -60,6 +60,12 @@ N_NAMED = 5
     "[default: all are known]",
 )
 @click.option(
+    "--weights",
+    type=click.Path(exists=True),
+    metavar="FILE",
+    help="How much each row of TRUTH counts: a wide table with one column, or with one for each label.",
+)
+@click.option(
     "--folds",
     type=click.IntRange(min=2),
     metavar="N",
@@ -80,6 +86,7 @@ def calibrate(
     method: str | None,
     kind: Any,
     missing_values: str | None,
+    weights: str | None,
     folds: int | None,
     reading: dict[str, Any],
     resume: bool,
@@ -102,7 +109,7 @@ def calibrate(
     Examples:
       abstain calibrate p.parquet truth.parquet -o calibration.json
       abstain calibrate logits.npy truth.npy --kind logit --method sigmoid -o calibration.json
-      abstain calibrate p.csv partly.csv --missing-values nan -o calibration.json
+      abstain calibrate p.csv partly.csv --missing-values nan --weights w.csv -o calibration.json
       abstain calibrate new.parquet --with calibration.json -o calibrated.parquet
       abstain calibrate scores/ --with calibration.json -o calibrated/ --resume
       abstain calibrate new.csv --with calibration.json | abstain decide - | head
@@ -118,9 +125,9 @@ def calibrate(
         settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         if missing_values is not None:
             settings["missing_values"] = MISSING_VALUES[missing_values]
-        _learn(scores, truth, target, reading, settings, output)
+        _learn(scores, truth, weights, target, reading, settings, output)
         return
-    learning = {"--method": method, "--missing-values": missing_values, "--folds": folds}
+    learning = {"--method": method, "--missing-values": missing_values, "--weights": weights, "--folds": folds}
     if (wrong := next((name for name, value in learning.items() if value is not None), None)) is not None:
         raise click.UsageError(f"{wrong} is for learning a calibration; {calibration_file} is one already")
     _apply(inputs, options.choose_target(output_file, "probabilities"), calibration_file, kind, reading, resume, output)
@@ -145,14 +152,22 @@ def _require_json(inputs: Sequence[str], output_file: str | None) -> Path:
 
 
 def _learn(
-    scores: str, truth: str, target: Path, reading: dict[str, Any], settings: dict[str, Any], output: Output
+    scores: str,
+    truth: str,
+    weights: str | None,
+    target: Path,
+    reading: dict[str, Any],
+    settings: dict[str, Any],
+    output: Output,
 ) -> None:
     from abstain._utils.atomic import require_writable
-    from abstain.streams import fit_calibration, open_aligned
+    from abstain.streams import fit_calibration, open_aligned, open_sources
 
-    options.require_unread([str(target)], Path(scores), Path(truth))
+    options.require_unread([str(target)], *map(Path, filter(None, (scores, truth, weights))))
     require_writable(target)
     sides = open_aligned({"probabilities": scores, "truth": truth}, **reading)
+    if weights is not None:
+        settings = settings | {"sample_weight": open_sources(weights, id_column=reading["id_column"])}
     with output.progress("calibrate") as progress:
         calibration = fit_calibration(sides["probabilities"], sides["truth"], progress=progress, **settings)
     calibration.save(target)

@@ -20,6 +20,7 @@ from abstain._utils.errors import (
     NoProbabilities,
     quoted,
 )
+from abstain._utils.types import Floats
 from abstain._utils.wording import plural
 from abstain.streams._alignment import aligned_batches, open_aligned
 from abstain.streams._bad_values import (
@@ -57,6 +58,7 @@ def fit_calibration(
     *,
     kind: "Kind" = "probability",
     cv: int = 5,
+    sample_weight: Paths | Sources | None = None,
     missing_values: float | None = None,
     progress: Progress | None = None,
 ) -> "Calibration":
@@ -79,6 +81,9 @@ def fit_calibration(
         What the scores are, as for `abstain.calibration.fit`; the scale of "score" is taken from the first batch.
     cv : int, default=5
         The number of random folds of rows by which methods are compared.
+    sample_weight : path, sequence of paths, or Sources, optional
+        Files with how much rows count, in one column, or single labels of rows, in a column for each label; wide, and
+        with the same rows.
     missing_values : nan or -1, optional
         What marks labels in the truth that nobody has looked at: nan (an empty cell, null) or −1. They are left out. If
         it is not given, all labels must be known.
@@ -118,6 +123,8 @@ def fit_calibration(
     tables = _open_both(scores, y_true)
     given = tables["probabilities"]
     _require_dense(given, kind)
+    if sample_weight is not None:
+        tables["weights"] = _open_weights(sample_weight, given)
     if progress is not None:
         known = [sources.n_rows_estimated for sources in tables.values() if not sources.is_long]
         progress.start(known[0] if known else None)
@@ -125,7 +132,7 @@ def fit_calibration(
     with prefetch(aligned_batches(tables)) as aligned:
         for batches in aligned:
             table, truth = _read_scores(batches["probabilities"], kind), _read_truth(batches, missing_values)
-            entries = Entries(table, truth, None, scale)
+            entries = Entries(table, truth, _read_weights(batches), scale)
             scale = entries.scale
             rows.add(entries)
             if progress is not None:
@@ -133,7 +140,10 @@ def fit_calibration(
     if scale is None:
         raise InvalidDataset(f"{', '.join(given.files)}: there are no rows, and so nothing to learn from")
     names = given.label_names or tables["truth"].label_names
-    return learn_calibration(*rows.merged(), method, Origin(kind, scale, names, rows.n_rows))
+    whole, splits = rows.merged()
+    if sample_weight is not None and not whole.weight.any():
+        raise InvalidParameter(f"{', '.join(tables['weights'].files)}: all weights of known labels are 0")
+    return learn_calibration(whole, splits, method, Origin(kind, scale, names, rows.n_rows))
 
 
 def calibrate_files(
@@ -247,6 +257,32 @@ def _open_both(scores: Paths | Sources, y_true: Paths | Sources) -> dict[str, So
         counts = f"has {plural(theirs.n_labels, 'label')}; {ours.files[0]} has {ours.n_labels}"
         raise InvalidLabels(f"{theirs.files[0]}: {counts}")
     return tables
+
+
+def _open_weights(weights: Paths | Sources, scores: Sources) -> Sources:
+    """Return weights of rows, or of all labels in the order of the scores."""
+    sources = weights if isinstance(weights, Sources) else open_sources(weights)
+    if sources.is_sparse:
+        raise InvalidDataset(f"{sources.files[0]}: weights are a wide table: one column, or one for each label")
+    if sources.n_labels == 1 or sources.label_names in (None, scores.label_names) or scores.label_names is None:
+        if sources.n_labels not in (1, scores.n_labels):
+            counts = f"{plural(sources.n_labels, 'column')} of weights; expected one, or one for each of the labels"
+            raise InvalidLabels(f"{sources.files[0]}: has {counts} ({scores.n_labels})")
+        return sources
+    return sources.with_labels(scores.label_names)
+
+
+def _read_weights(batches: dict[str, Batch]) -> Floats | None:
+    """Return the weights of some rows (n,), or of their entries (n, m); None if there are none."""
+    if "weights" not in batches:
+        return None
+    batch = batches["weights"]
+    weights = batch.table.values.astype(np.float64)
+    if not np.all(good := (weights >= 0) & np.isfinite(weights)):
+        rows, columns, wrong = find_entries(weights, ~good)
+        place = describe_cell(batch, int(rows[0]), int(columns[0]), wrong[0])
+        raise InvalidParameter(f"{place}; a weight is a finite number ≥ 0")
+    return weights[:, 0] if weights.shape[1] == 1 else weights
 
 
 def _require_dense(sources: Sources, kind: str) -> None:

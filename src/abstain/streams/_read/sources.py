@@ -88,6 +88,14 @@ class Sources:
         """Return each file by itself."""
         return (Sources([table]) for table in self._tables)
 
+    def with_labels(self, names: Sequence[str]) -> "Sources":
+        """Return the same files with some of their labels, in this order."""
+        found = []
+        for table in self._tables:
+            with naming_file(table.file.name):
+                found.append(table.with_labels(names))
+        return Sources(found)
+
     def require_labels(self) -> None:
         """Raise `InvalidDataset` if there is no label, as in a long table without rows."""
         if self.n_labels == 0:
