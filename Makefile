@@ -4,11 +4,12 @@ VENV := .venv/.created
 DEMO := .venv/.installed-demo
 ACTIVE := .venv/.installed
 
-.PHONY: help browser java demo test test-fast lint format bench scale study experiments rules clean
+.PHONY: help browser java demo test test-fast models lint format bench scale study experiments rules clean
 help:
 	@echo "make demo    a first look: learn, decide, and see what abstaining achieves"
 	@echo "make test    all tests and doctests"
 	@echo "make test-fast   all but the browser, Spark, clusters, kills and simulations (90 seconds once it is compiled)"
+	@echo "make models  the recipes of docs/models.md, with the real libraries (4 GB in .venv-models)"
 	@echo "make lint    style, types and layers"
 	@echo "make bench   measure speed and memory, write docs/performance.md"
 	@echo "make scale   measure streams, many labels and clusters, write docs/scale.md (half an hour)"
@@ -52,6 +53,18 @@ test: $(ACTIVE) browser java
 test-fast: $(ACTIVE)
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not slow"
 
+# Libraries of models are large, and pin versions of others: they have an environment of their own.
+MODELS := torch==2.13.0 accelerate catboost jax lightgbm onnxruntime skl2onnx skorch spacy transformers xgboost
+
+.venv-models/.installed: pyproject.toml
+	$(PYTHON) -m venv .venv-models
+	.venv-models/bin/python -m pip install --quiet --upgrade pip
+	.venv-models/bin/python -m pip install --quiet $(MODELS) hypothesis pytest --editable .
+	touch $@
+
+models: .venv-models/.installed
+	.venv-models/bin/python -m pytest tests/integrations/test_models.py
+
 lint: $(ACTIVE)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -79,4 +92,4 @@ rules: $(ACTIVE)
 	$(BIN)/python tools/reciprocal_rules.py
 
 clean:
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-models build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         InvalidProbabilities as InvalidProbabilities,
         MissingFile as MissingFile,
         NoProbabilities as NoProbabilities,
+        ProbabilityWarning as ProbabilityWarning,
         TemporaryFileFailed as TemporaryFileFailed,
     )
     from abstain.learners._classifier import AbstainingClassifier as AbstainingClassifier
@@ -128,6 +129,7 @@ _EXPORTS = {
         "InvalidProbabilities",
         "MissingFile",
         "NoProbabilities",
+        "ProbabilityWarning",
         "TemporaryFileFailed",
     ),
     "abstain.learners._classifier": ("AbstainingClassifier",),

@@ -96,6 +96,7 @@ def test_mistakes_are_explained(arguments, message):
         ["demo", "--help"],
         ["-h"],
         ["report", "--help"],
+        ["calibrate", "--help"],
         ["experiment", "--help"],
         ["experiment", "run", "--help"],
         ["experiment", "figures", "--help"],

@@ -8,6 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -44,7 +45,9 @@ def refused(*arguments, code=1):
 # Numbers that are no probabilities
 
 PER_CENT = "are these per cent? divide them by 100"
-LOGITS = "are these logits or log-odds? apply the sigmoid 1/(1+exp(−x))"
+LOGITS = (
+    'are these logits (log-odds)? apply the sigmoid 1/(1+exp(−x)), as abstain.label_probabilities does for kind="logit"'
+)
 WITHOUT = "(--on-error skip or abstain goes on without it)"
 
 
@@ -69,6 +72,30 @@ def test_per_cent_of_rare_labels():
     rare[:, 7] = 55
     np.save("rare.npy", rare)
     assert refused("decide", "rare.npy", "-o", "q.csv").endswith(PER_CENT)
+
+
+def test_logits_of_which_most_look_like_probabilities():
+    values = np.random.default_rng(0).normal(0.5, 0.25, (300, 3))
+    np.save("x.npy", values)
+    for command in (["decide", "x.npy", "-o", "q.csv"], ["budget", "x.npy", "--rate", "0.1"], ["report", "x.npy"]):
+        assert refused(*command).endswith(LOGITS)
+    with pytest.raises(abstain.NoProbabilities, match="apply the sigmoid"):
+        abstain.decide(da.from_array(values, chunks=(100, 3))).compute()
+
+
+def test_rows_that_add_up_to_one():
+    np.save("x.npy", np.random.default_rng(0).dirichlet(np.ones(3), 50))
+    Path("both").mkdir()
+    for k in range(2):
+        np.save(f"both/{k}.npy", np.load("x.npy"))
+    for command in (
+        ["decide", "x.npy", "-o", "q.csv"],
+        ["decide", "both", "-o", "q.csv"],
+        ["budget", "x.npy", "--rate", "0.1", "-o", "q.csv"],
+        ["report", "x.npy"],
+    ):
+        assert run(*command).stderr.count("Warning: probabilities: every row adds up to 1, as a softmax") == 1
+    assert run("decide", "x.npy", "-o", "q.csv", "--quiet").stderr == ""
 
 
 def test_a_slip_is_neither_per_cent_nor_a_logit():

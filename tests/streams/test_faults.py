@@ -118,6 +118,59 @@ def test_interrupted(arguments, number, code, said, scores, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.fixture(scope="module")
+def calibration(tmp_path_factory):
+    file = tmp_path_factory.mktemp("calibration") / "c.json"
+    abstain.calibration.fit(P[:2000], P[:2000] > 0.6, method="isotonic").save(file)
+    return file
+
+
+def calibrating(*arguments):
+    return [*ABSTAIN, "calibrate", *map(str, arguments)]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_calibration_interrupted(number, code, scores, calibration, tmp_path):
+    command = calibrating(scores / "long.npy", "--with", calibration, "-o", "q.parquet")
+    (tmp_path / "q.parquet").write_bytes(b"before")
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
+        wait_until(lambda: begun(tmp_path), process)
+        process.send_signal(number)
+        assert b"Traceback" not in process.communicate()[1]
+    assert process.returncode == code
+    assert seen(tmp_path) == ["q.parquet"]
+    assert (tmp_path / "q.parquet").read_bytes() == b"before"
+    assert number == signal.SIGKILL or unfinished_files(tmp_path) == []
+
+
+def test_learning_interrupted(tmp_path):
+    rows = b"0.1,0.2,0.9\n" * 800_000
+    (tmp_path / "y.csv").write_bytes(b"a,b,c\n" + b"0,0,1\n" * 1_600_000)
+    command = calibrating("-", "y.csv", "-o", "c.json")
+    with subprocess.Popen(command, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdin.write(b"a,b,c\n" + rows)
+        process.stdin.flush()  # all but a pipe's worth of it has been read
+        process.send_signal(signal.SIGINT)
+        assert process.wait(600) == 130
+        assert process.stderr.read() == b"\nInterrupted.\n"
+    assert [file.name for file in tmp_path.iterdir()] == ["y.csv"]
+
+
+def test_calibration_killed_in_a_folder_and_resumed(scores, calibration, tmp_path):
+    command = calibrating(scores / "parts", "--with", calibration, "-o", f"{tmp_path / 'out'}/", "--resume")
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        wait_until((tmp_path / "out" / ".0.npy.done").exists, process)
+        process.kill()
+    assert seen(tmp_path) in (["out/0.npy"], ["out/0.npy", "out/1.npy"])
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "there already" in done.stdout
+    fitted = abstain.calibration.Calibration.load(calibration)
+    for k in range(3):
+        found = np.load(tmp_path / "out" / f"{k}.npy")
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, np.tile(fitted.transform(P[k::3]), (6, 1)))
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGPIPE])
 def test_nobody_waits_for_input_that_does_not_come(number, tmp_path):
     rows = b"a,b,c\n" + b"0.1,0.2,0.9\n" * 800_000

@@ -47,6 +47,19 @@ def test_many_row_groups(command, row_groups, tmp_path, monkeypatch):
     assert used.peak_mib <= MOST
 
 
+def test_calibration_of_many_row_groups(row_groups, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    group = pa.table({f"label{j}": column for j, column in enumerate(RANDOM.integers(0, 2, (100, 50_000), np.int8))})
+    with pq.ParquetWriter("y.parquet", group.schema) as writer:
+        for _ in range(12):
+            writer.write_table(group)
+    used = usage_of([*ABSTAIN, "calibrate", str(row_groups), "y.parquet", "-o", "c.json", "--quiet"])
+    assert used.peak_mib <= MOST
+    used = usage_of([*ABSTAIN, "calibrate", str(row_groups), "--with", "c.json", "-o", "q.parquet", "--quiet"])
+    assert used.peak_mib <= MOST
+    assert pq.ParquetFile("q.parquet").metadata.num_rows == 600_000
+
+
 @pytest.mark.parametrize(("height", "width"), [(330_000, 100), (160_000, 200)])
 def test_large_row_groups(height, width, tmp_path):
     column = rounded_scores(height)

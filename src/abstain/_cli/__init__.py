@@ -8,6 +8,7 @@ import click
 
 from abstain import __version__
 from abstain._cli.budget import budget
+from abstain._cli.calibrate import calibrate
 from abstain._cli.commands import CommandGroup
 from abstain._cli.completion import completion
 from abstain._cli.datasets import datasets
@@ -34,6 +35,7 @@ def main() -> None:
     \b
     First steps:
       abstain demo                              see what silence buys
+      abstain calibrate p.csv y.csv -o c.json   probabilities that are as often right as they say
       abstain decide p.csv -o q.csv             answer what is worth answering
       abstain budget p.csv --rate 0.05          the price, if 5 % can be reviewed
       abstain evaluate q.csv truth.csv          how good were the answers?
@@ -42,5 +44,5 @@ def main() -> None:
     """
 
 
-for command in (budget, completion, datasets, decide, demo, evaluate, experiment, report):
+for command in (budget, calibrate, completion, datasets, decide, demo, evaluate, experiment, report):
     main.add_command(command)

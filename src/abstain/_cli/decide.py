@@ -1,6 +1,5 @@
 """``abstain decide``: answer tables of probabilities in files."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,7 +73,7 @@ def decide(
       abstain decide scores/ -o partial/ --cluster tcp://scheduler:8786
       zcat p.csv.gz | abstain decide - --penalty none | head
     """
-    target = choose_target(output_file)
+    target = options.choose_target(output_file)
     if target == "-":
         output.use_stderr()
     if (resume or cluster) and not is_folder(target):
@@ -124,15 +123,6 @@ def _hint_at_on_error(on_error: str) -> Iterator[None]:
     except InvalidProbabilities as reason:
         hint = " (--on-error skip or abstain goes on without it)" if on_error == "fail" else ""
         raise InvalidProbabilities(f"{reason}{hint}") from reason
-
-
-def choose_target(output_file: str | None) -> str:
-    """Return where answers go: the file that was given, or standard output unless that is a terminal."""
-    if output_file is not None:
-        return output_file
-    if sys.stdout.isatty():
-        raise click.UsageError("where to write the answers? Give -o FILE, or -o - to see them here")
-    return "-"
 
 
 def _print_summary(output: Output, summary: "Summary", costs: str, target: str, queue: str | None) -> None:

@@ -1,5 +1,6 @@
 """Options that several commands share (losses, penalties, prices, files), and how their values are read."""
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
@@ -195,7 +196,16 @@ def _cost_in_words(given: Penalty | Path) -> str:
     return f"a label left open costs {given.cost:g}" if isinstance(given, Linear) else f"penalty {given!r}"
 
 
-def _complete_from(*names: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
+def choose_target(output_file: str | None, what: str = "answers") -> str:
+    """Return where the output goes: the file that was given, or standard output unless that is a terminal."""
+    if output_file is not None:
+        return output_file
+    if sys.stdout.isatty():
+        raise click.UsageError(f"where to write the {what}? Give -o FILE, or -o - to see them here")
+    return "-"
+
+
+def complete_from(*names: str) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
     """Return a completion for shells: the names that begin with what is typed, or else files."""
 
     def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[Any]:
@@ -264,7 +274,7 @@ loss = click.option(
     metavar="LOSS",
     default="hamming",
     show_default=True,
-    shell_complete=_complete_from(*LOSS_FORMS.split(", ")),
+    shell_complete=complete_from(*LOSS_FORMS.split(", ")),
     help=f"What wrong answers cost: {LOSS_FORMS}. A false negative is a relevant label answered 0, a false positive an "
     "irrelevant one answered 1.",
 )
@@ -274,7 +284,7 @@ penalty = click.option(
     metavar="PENALTY",
     default="0.1",
     show_default=True,
-    shell_complete=_complete_from("linear:0.1", "concave:0.3", "capped:0.1,3", "none"),
+    shell_complete=complete_from("linear:0.1", "concave:0.3", "capped:0.1,3", "none"),
     help=f"What leaving labels open costs: {PENALTY_FORMS}.",
 )
 output = click.option(
@@ -282,7 +292,7 @@ output = click.option(
     "--output",
     "output_file",
     metavar="FILE",
-    shell_complete=_complete_from(),
+    shell_complete=complete_from(),
     help="Where to write the answers; the ending tells the format. A folder (it is there, or ends in /) gets a file "
     "for each input; - is standard output.",
 )

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from abstain._cli.progress import Progress
-from abstain._utils.errors import DatasetWarning
+from abstain._utils.errors import DatasetWarning, ProbabilityWarning
 
 STDOUT_HAS_DATA = f"{__name__}.stdout_has_data"  # a key in the `meta` of click's context
 
@@ -53,7 +53,8 @@ class Output:
     def warnings_as_notes(self) -> Iterator[None]:
         """A context in which warnings of the library are notes, without the line of code that Python adds."""
         with warnings.catch_warnings():
-            warnings.simplefilter("always", DatasetWarning)
+            for category in (DatasetWarning, ProbabilityWarning):
+                warnings.simplefilter("always", category)
             warnings.showwarning = lambda message, *_: self.note(f"Warning: {message}")
             yield
 

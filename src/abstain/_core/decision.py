@@ -38,9 +38,12 @@ def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike 
 
     Parameters
     ----------
-    probabilities : array-like, data frame or sparse matrix of shape (n_instances, n_labels), or (n_labels,)
+    probabilities : array-like, data frame, sparse matrix or records of shape (n_instances, n_labels), or (n_labels,)
         P(label is relevant). Frames keep their label names and index. What a sparse matrix does not store has
-        probability 0. A Dask array or data frame is decided lazily, a chunk at a time.
+        probability 0. A Dask array or data frame is decided lazily, a chunk at a time. Tensors of PyTorch, TensorFlow
+        and JAX are read as they are, in any precision. Records name the labels of each row: a dict {label: score},
+        whose order is kept, or a list of {"label": …, "score": …}, which are sorted by name; every row must have a
+        score for every label. A `ProbabilityWarning` is given if all rows add up to 1.
     loss : {"hamming", "rank", "f1", "jaccard", "subset"} or Loss, default="hamming"
         The cost of wrong answers.
     penalty : float, Penalty, callable f(a), array-like of shape (n_labels + 1,), or "none", default=0.1
@@ -64,7 +67,9 @@ def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike 
     chosen, priced = as_loss(loss), as_penalty(penalty)
     if (backend := lazy_backend(probabilities)) is not None:
         return backend.decide(probabilities, chosen, priced)
-    return decide_table(Probabilities(probabilities), chosen, priced)
+    table = Probabilities(probabilities)
+    table.warn_if_softmax()
+    return decide_table(table, chosen, priced)
 
 
 def decide_table(table: Probabilities, loss: Loss, penalty: Penalty) -> Prediction:
@@ -136,7 +141,7 @@ def risk_profile(probabilities: Any, *, loss: LossLike = "hamming") -> RiskProfi
 
     Parameters
     ----------
-    probabilities : array-like, data frame or sparse matrix of shape (n_instances, n_labels), or (n_labels,)
+    probabilities : array-like, data frame, sparse matrix or records of shape (n_instances, n_labels), or (n_labels,)
         As for `decide`.
     loss : {"hamming", "rank", "f1", "jaccard", "subset"} or Loss, default="hamming"
         The cost of wrong answers.
@@ -159,6 +164,7 @@ def risk_profile(probabilities: Any, *, loss: LossLike = "hamming") -> RiskProfi
     if (backend := lazy_backend(probabilities)) is not None:
         return backend.risk_profile(probabilities, chosen)
     table = Probabilities(probabilities)
+    table.warn_if_softmax()
     if table.is_sparse:
         chosen.accept_sparse()
     return RiskProfile(table, chosen)

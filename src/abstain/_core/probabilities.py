@@ -1,5 +1,6 @@
 """Probabilities, validated when they are read: what `load`, `load_entries` and `values` return is in [0, 1]."""
 
+import warnings
 from collections.abc import Iterable, Iterator
 from copy import copy
 from typing import Any
@@ -11,17 +12,25 @@ from scipy import sparse
 from abstain._core.blocks import Block, StoredEntries, packed_blocks
 from abstain._core.kernels import checking
 from abstain._core.tables import Matrix, csr_in_order, dense, read_matrix
-from abstain._utils.errors import InvalidProbabilities, NoProbabilities
+from abstain._utils.errors import InvalidProbabilities, NoProbabilities, ProbabilityWarning
+
+LARGEST_LOGIT = 20  # of a classifier: numbers up to there, all of them positive, are logits or per cent
+SUM_TOLERANCE = 1e-3  # probabilities of half precision add up to 1 as exactly as that
 
 
 class Probabilities:
     """Probabilities of n instances × m labels, dense or sparse, validated and read block by block."""
 
     def __init__(self, table: Any) -> None:
-        self.matrix, self.axes = read_matrix(table, "probabilities", InvalidProbabilities)
+        self.matrix, self.axes = read_matrix(table, "probabilities", InvalidProbabilities, records=True)
         self.n_rows, self.n_labels = self.matrix.shape
         self.is_sparse = sparse.issparse(self.matrix)
         self._row_numbers: NDArray[np.intp] | None = None
+
+    @property
+    def slack(self) -> float:
+        """How far outside [0, 1] a value may lie because of rounding."""
+        return max(rounding_slack(self.matrix.dtype), self.axes.rounding)
 
     @property
     def n_entries(self) -> int:
@@ -94,18 +103,17 @@ class Probabilities:
         """Return values, clipped if rounding has put some outside [0, 1]; raise `InvalidProbabilities` for others."""
         if checking.all_inside(values.ravel(), 0.0, 1.0):
             return values
-        slack = rounding_slack(self.matrix.dtype)
-        if checking.all_inside(values.ravel(), -slack, 1.0 + slack):
+        if checking.all_inside(values.ravel(), -self.slack, 1.0 + self.slack):
             return np.clip(values, 0.0, 1.0)
-        raise self._first_error(slack)
+        raise self._first_error()
 
-    def _first_error(self, slack: float) -> InvalidProbabilities:
+    def _first_error(self) -> InvalidProbabilities:
         """Return the error for the first invalid value, row by row: blocks are not always in this order."""
         pieces: Iterable[StoredEntries | Block] = self.stored_entries() if self.is_sparse else self.blocks(1 << 18)
         for piece in pieces:
             part = self.matrix.data[piece.entries] if isinstance(piece, StoredEntries) else self.matrix[piece.rows]
             values = part.astype(np.float64).ravel()
-            bad = np.flatnonzero(~((values >= -slack) & (values <= 1.0 + slack)))
+            bad = np.flatnonzero(~((values >= -self.slack) & (values <= 1.0 + self.slack)))
             if len(bad):
                 break
         at = int(bad[0])
@@ -116,8 +124,24 @@ class Probabilities:
         i, j = int(rows[0] if self._row_numbers is None else self._row_numbers[rows[0]]), int(columns[0])
         return invalid_probability(
             f"probabilities: {self.axes.row(i)}, {self.axes.label(j)} is {values[at]}",
-            hint_at_scale(values[bad], rows, piece.rows.stop - piece.rows.start),
+            hint_at_scale(values[bad], rows, count_rows(self.matrix[piece.rows])),
         )
+
+    def warn_if_softmax(self, *, stacklevel: int = 3) -> None:
+        """Warn if every row adds up to 1; the first rows are representative. By default of the caller's caller."""
+        if self.n_labels < 3 or self.n_rows <= 20:
+            return
+        with np.errstate(invalid="ignore"):  # what is no number is an error later
+            sums = np.asarray(self.matrix[:100].sum(axis=1, dtype=np.float64))
+        if np.all(np.abs(sums - 1.0) <= max(SUM_TOLERANCE, self.axes.rounding)):
+            warnings.warn(
+                "probabilities: every row adds up to 1, as a softmax makes it for classes of which exactly one is "
+                "right; for labels of which several can be relevant, a model needs a sigmoid for each "
+                '(problem_type="multi_label_classification" in Hugging Face\'s models, multi_label=True in their '
+                "zero-shot pipelines, textcat_multilabel in spaCy)",
+                ProbabilityWarning,
+                stacklevel=stacklevel,
+            )
 
 
 def invalid_probability(what: str, hint: str) -> InvalidProbabilities:
@@ -129,6 +153,9 @@ def invalid_probability(what: str, hint: str) -> InvalidProbabilities:
 def hint_at_scale(values: NDArray[Any], rows: NDArray[Any], n_rows: int) -> str:
     """Return a guess what numbers outside [0, 1] are, given the rows they are in; "" if few of the rows are wrong.
 
+    Many values of logits or per cent may lie within [0, 1], and be most of a row. So it is enough that a tenth of the
+    rows are wrong, if these are several.
+
     Examples
     --------
     >>> import numpy as np
@@ -136,15 +163,24 @@ def hint_at_scale(values: NDArray[Any], rows: NDArray[Any], n_rows: int) -> str:
     >>> hint_at_scale(np.array([97.0, 12.0]), np.array([0, 1]), 2)
     'are these per cent? divide them by 100'
     >>> hint_at_scale(np.array([2.3, -4.1]), np.array([0, 1]), 2)
-    'are these logits or log-odds? apply the sigmoid 1/(1+exp(−x))'
+    'are these logits (log-odds)? apply the sigmoid 1/(1+exp(−x)), as abstain.label_probabilities does for kind="logit"'
     """
-    finite = np.isfinite(values)
-    values = values[finite]
-    if 2 * len(np.unique(rows[finite])) <= n_rows or np.all(values == -1):  # −1 marks what is missing
+    is_score = np.isfinite(values) & (values != -1)  # −1 marks what is missing
+    n_wrong = len(np.unique(rows[is_score]))
+    if 2 * n_wrong <= n_rows and not (n_wrong >= 5 and 10 * n_wrong >= n_rows):
         return ""
-    if values.min() < 0:
-        return "are these logits or log-odds? apply the sigmoid 1/(1+exp(−x))"
-    return "are these per cent? divide them by 100" if 2 <= values.max() <= 100 else ""
+    lowest, highest = values[is_score].min(), values[is_score].max()
+    sigmoid = 'apply the sigmoid 1/(1+exp(−x)), as abstain.label_probabilities does for kind="logit"'
+    if lowest < 0:
+        return f"are these logits (log-odds)? {sigmoid}"
+    if 2 <= highest <= LARGEST_LOGIT:
+        return f"are these per cent? divide them by 100; or logits (log-odds)? {sigmoid}"
+    return "are these per cent? divide them by 100" if LARGEST_LOGIT < highest <= 100 else ""
+
+
+def count_rows(matrix: Matrix) -> int:
+    """Return the number of rows; of a sparse table only of those that store something."""
+    return int(np.count_nonzero(np.diff(matrix.indptr))) if sparse.issparse(matrix) else len(matrix)
 
 
 def rounding_slack(dtype: np.dtype[Any]) -> float:

@@ -1,4 +1,4 @@
-"""Reads tables: any array-like, data frame or sparse matrix becomes a 2-D NumPy array or CSR, and `Axes` for its names.
+"""Reads tables: any array-like, data frame, sparse matrix or list of records becomes a 2-D array or CSR, and `Axes`.
 
 Nothing is copied that NumPy can view.
 """
@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain._core.records import is_records, read_records
 from abstain._utils.errors import InvalidLabels, quoted
 from abstain._utils.extras import optional
 from abstain._utils.frames import is_frame, open_frame
 from abstain._utils.wording import plural
 
+BFLOAT16_EPSILON = 2.0**-7  # the distance from 1 to the next greater number
 Matrix: TypeAlias = Any  # NDArray | sparse.csr_array; a union would need a cast after each `sparse.issparse`
 
 
@@ -33,6 +35,8 @@ class Axes:
     """The number of the first row, where these are some rows of a larger table."""
     within: str = ""
     """What the rows are counted in, for example "partition 3", if not in the whole table."""
+    rounding: float = 0.0
+    """How far numbers may have been rounded, where they were of a coarser type than the matrix has now."""
 
     def row(self, i: int) -> str:
         """Return how an error message names row i."""
@@ -213,14 +217,15 @@ def names_of(series: Any) -> tuple[Hashable, ...] | None:
     return tuple(index)
 
 
-def read_matrix(table: Any, what: str, error: type[ValueError]) -> tuple[Matrix, Axes]:
+def read_matrix(table: Any, what: str, error: type[ValueError], *, records: bool = False) -> tuple[Matrix, Axes]:
     """Return any table as a 2-D array of numbers or a CSR array with sorted, unique columns, and its names.
 
-    A vector is one row. Errors are of the given class and begin with `what`.
+    A vector is one row. Errors are of the given class and begin with `what`. Records are read where they are allowed:
+    as scores, not as truth or answers, where what a record does not name could mean 0 or nothing.
     """
     axes = Axes()
     if isinstance(table, RowSlice):
-        matrix, axes = read_matrix(table.table, what, error)
+        matrix, axes = read_matrix(table.table, what, error, records=records)
         return matrix, replace(axes, first_row=table.first_row, within=table.within)
     if isinstance(table, Table):
         return table.values, Axes(table.label_names, table.index, nan_is_missing=True)
@@ -228,8 +233,13 @@ def read_matrix(table: Any, what: str, error: type[ValueError]) -> tuple[Matrix,
         return _read_sparse(table, what, error), axes
     if is_frame(table):
         table, axes = _read_frame(table, what, error)
+    elif is_records(table):
+        if not records:
+            raise error(f"{what}: only probabilities are read from records; pass an array of numbers or a data frame")
+        table, names = read_records(table, what, error)
+        axes = Axes(names)
     try:
-        array = np.asarray(table)
+        array, rounding = as_array(table)
     except Exception as reason:
         raise error(f"{what}: cannot be read as an array ({reason}){_hint_at_list_of_labels(table)}") from reason
     if isinstance(table, np.ma.MaskedArray) and np.ma.is_masked(table):
@@ -246,14 +256,41 @@ def read_matrix(table: Any, what: str, error: type[ValueError]) -> tuple[Matrix,
         )
     if array.shape[1] == 0:
         raise error(f"{what}: there is no label (shape {array.shape}); at least one is needed")
-    return array, axes
+    return array, replace(axes, rounding=rounding) if rounding else axes
+
+
+def as_array(table: Any) -> tuple[NDArray[Any], float]:
+    """Return any array-like as a NumPy array, and how far its numbers may have been rounded if NumPy lacks their type.
+
+    Tensors of PyTorch are detached and brought to the CPU; bfloat16, of which NumPy knows nothing, becomes float32.
+    """
+    if isinstance(table, list | tuple) and len(table) > 0 and hasattr(table[0], "detach"):
+        rows = [as_array(row) for row in table]
+        return np.stack([row for row, _ in rows]), max(rounding for _, rounding in rows)
+    rounding = BFLOAT16_EPSILON if str(getattr(table, "dtype", "")).endswith("bfloat16") else 0.0
+    if hasattr(table, "detach") and hasattr(table, "cpu"):
+        table = table.detach().cpu()
+        table = table.float() if rounding else table
+    array = np.asarray(table)
+    return (array.astype(np.float32) if array.dtype.name == "bfloat16" else array), rounding
+
+
+def shape_of_first(table: Any) -> tuple[int, ...]:
+    """Return the shape of the first item of a list or tuple; () if there is none, or if it has no shape."""
+    try:
+        return np.shape(table[0]) if isinstance(table, list | tuple) and table else ()
+    except ValueError:  # its rows are not equally long
+        return ()
 
 
 def _hint_at_list_of_labels(table: Any) -> str:
-    """Return a hint if a table is a list of (n, 2) arrays, one per label, as some scikit-learn classifiers return."""
-    if isinstance(table, list | tuple) and table and np.ndim(table[0]) == 2:
-        return "; of a list with one (n, 2) array per label, pass np.column_stack([p[:, 1] for p in probabilities])"
-    return ""
+    """Return a hint if a table is a list of (n, 2) arrays, one per label, or of the rows of several batches."""
+    shape = shape_of_first(table)
+    if len(shape) != 2:
+        return ""
+    if shape[1] > 2:
+        return "; of a list with the rows of several batches, pass np.concatenate(probabilities) (or torch.cat)"
+    return "; of a list with one (n, 2) array per label, pass abstain.label_probabilities(probabilities)"
 
 
 def _read_sparse(table: Any, what: str, error: type[ValueError]) -> sparse.csr_array:

@@ -12,6 +12,7 @@ from abstain._core.blocks import Block, similar_rows
 from abstain._core.kernels import packing
 from abstain._core.prediction import PartialRanking, Prediction, first_other_code
 from abstain._core.probabilities import Probabilities
+from abstain._core.records import is_records
 from abstain._core.tables import Axes, Matrix, RowSlice, Table, dense, read_matrix
 from abstain._utils.errors import InvalidLabels, InvalidParameter, quoted
 from abstain._utils.frames import Frame, is_frame, open_frame
@@ -223,7 +224,7 @@ def _with_nan(table: Any) -> Any:
         return frame.native if frame.first_without_numbers() is None else _numbers_of_frame(frame)
     if isinstance(table, np.ma.MaskedArray):
         return np.ma.filled(table.astype(np.float64), np.nan) if table.dtype.kind in "fiub" else table
-    if isinstance(table, list | tuple | np.ndarray):
+    if isinstance(table, list | tuple | np.ndarray) and not is_records(table):
         try:
             array = np.asarray(table)
         except ValueError:

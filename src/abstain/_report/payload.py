@@ -71,6 +71,7 @@ def build_payload(
     prices = prices or Prices()
     chosen_losses = read_losses(losses, prices)
     table = Probabilities(probabilities)
+    table.warn_if_softmax(stacklevel=4)
     n, m = table.n_rows, table.n_labels
     if n == 0:
         raise InvalidProbabilities("probabilities: there are no rows, so there is nothing to report")

@@ -80,6 +80,10 @@ class DatasetWarning(UserWarning):
     """A data file contradicts itself or its list of labels, so that it may have been read wrongly."""
 
 
+class ProbabilityWarning(UserWarning):
+    """Numbers may not be the probabilities they were passed as, so that decisions would be wrong."""
+
+
 class DownloadFailed(OSError, AbstainError):
     """A data set could not be downloaded from any of its addresses."""
 

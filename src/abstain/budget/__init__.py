@@ -138,7 +138,9 @@ def solve(
         lazy: LazyAllocation = backend.solve(probabilities, as_loss("hamming" if loss is None else loss), request)
         return lazy
     if not isinstance(probabilities, RiskProfile):
-        return solve_request(Probabilities(probabilities), as_loss("hamming" if loss is None else loss), request)
+        table = Probabilities(probabilities)
+        table.warn_if_softmax()
+        return solve_request(table, as_loss("hamming" if loss is None else loss), request)
     own = probabilities.loss
     if loss is not None and not as_loss(loss).is_same_as(own):
         raise InvalidLoss(f"the profile is one for {own!r}; loss={loss!r} would need another")

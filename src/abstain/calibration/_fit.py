@@ -1,7 +1,7 @@
 """`fit`: learn a calibration from a table of scores and its truth."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Hashable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from abstain.calibration._methods import Split, learn, require_method
 from abstain.calibration._scores import Kind, Scores, log_odds
 
 ENTRIES_PER_BLOCK = 1 << 20
+MAX_UNMERGED_GROUPS = 1 << 18  # of a fold: batches have many groups in common
 
 
 def fit(
@@ -91,28 +92,51 @@ def fit(
     weight = read_sample_weight(sample_weight, table)
     if table.matrix.shape[0] == 0:
         raise InvalidLabels("scores has no rows; there is nothing to learn from")
-    entries = _Entries(table, truth, weight)
+    entries = Entries(table, truth, weight)
     whole, splits = _grouped(entries, cv, groups)
-    fitted, log_losses = learn(whole, splits, method)
-    n_known, n_relevant = whole.totals()
+    return learn_calibration(whole, splits, method, Origin.of(entries))
+
+
+class Origin(NamedTuple):
+    """What is known of the scores that a calibration is learnt from, beside their groups."""
+
+    kind: Kind
+    scale: float
+    label_names: tuple[Hashable, ...] | None
+    n_rows: int
+
+    @classmethod
+    def of(cls, entries: "Entries") -> "Origin":
+        """Return what is known of all rows, which are in memory."""
+        return cls(entries.kind, entries.scale, entries.label_names, entries.n_rows)
+
+
+def learn_calibration(groups: Groups, splits: list[Split], method: str, origin: Origin) -> Calibration:
+    """Return the calibration learnt from grouped entries."""
+    fitted, log_losses = learn(groups, splits, method)
+    n_known, n_relevant = groups.totals()
     return Calibration(
-        kind=kind,
-        label_names=table.axes.label_names,
-        n_rows=entries.n_rows,
+        kind=origin.kind,
+        label_names=origin.label_names,
+        n_rows=origin.n_rows,
         n_known=n_known,
         n_relevant=n_relevant,
         log_losses=log_losses,
-        scale=entries.scale,
+        scale=origin.scale,
         _method=fitted,
     )
 
 
-class _Entries:
-    """The entries of a table with their truth and weight, grouped for any rows."""
+class Entries:
+    """The entries of a table with their truth and weight, grouped for any rows.
 
-    def __init__(self, table: Scores, truth: Truth, weight: Floats | None) -> None:
+    `scale` is the one of the scores (see `Scores.scale`) if it is known from rows before these.
+    """
+
+    def __init__(self, table: Scores, truth: Truth, weight: Floats | None, scale: float | None = None) -> None:
         self.n_rows, self.n_labels = table.matrix.shape
-        self.kind, self.scale = table.kind, table.scale()
+        self.label_names = table.axes.label_names
+        self.kind, self.scale = table.kind, table.scale() if scale is None else scale
         self.scores: Matrix = table.matrix
         self.truth, self.unknown, self.weight = truth.values, truth.unknown, weight
         if sparse.issparse(self.scores):  # all of them CSR, to be read at the stored scores
@@ -167,15 +191,37 @@ class _Entries:
         return weight[lines] if weight.ndim == 1 else weight[lines, labels]
 
 
-def _grouped(entries: _Entries, cv: Any, groups: Any) -> tuple[Groups, list[Split]]:
+class GroupedRows:
+    """Rows that come batch by batch, their entries grouped in random folds: as much memory as groups take, not rows."""
+
+    def __init__(self, n_folds: int) -> None:
+        if n_folds < 2:
+            raise InvalidParameter(f"cv is {n_folds}; expected at least 2 folds, or a splitter")
+        self.n_rows = 0
+        self._folds: list[list[Groups]] = [[] for _ in range(n_folds)]
+
+    def add(self, entries: Entries) -> None:
+        """Add the entries of the next rows."""
+        fold = folds_of_rows(self.n_rows, entries.n_rows, len(self._folds))
+        for k, parts in enumerate(self._folds):
+            parts.append(entries.group(np.flatnonzero(fold == k)))
+            if sum(len(part.cells) for part in parts[1:]) > max(MAX_UNMERGED_GROUPS, len(parts[0].cells)):
+                parts[:] = [Groups.merged(parts)]
+        self.n_rows += entries.n_rows
+
+    def merged(self) -> tuple[Groups, list[Split]]:
+        """Return all entries, grouped, and the splits to compare methods by."""
+        folds = [Groups.merged(parts) for parts in self._folds]
+        return Groups.merged(folds), splits_of_folds(folds)
+
+
+def _grouped(entries: Entries, cv: Any, groups: Any) -> tuple[Groups, list[Split]]:
     """Return all entries, grouped, and the splits to compare methods by."""
     n = entries.n_rows
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
-        if cv < 2:
-            raise InvalidParameter(f"cv is {cv}; expected at least 2 folds, or a splitter")
-        fold = folds_of_rows(0, n, int(cv))
-        parts = [entries.group(np.flatnonzero(fold == k)) for k in range(int(cv))]
-        return Groups.merged(parts), splits_of_folds(parts)
+        rows = GroupedRows(int(cv))
+        rows.add(entries)
+        return rows.merged()
     splitter = check_cv(cv)
     splits = [Split(entries.group(train), entries.group(test)) for train, test in _split(splitter, n, groups)]
     return entries.group(np.arange(n)), splits

@@ -38,12 +38,11 @@ class Scores:
     @classmethod
     def read(cls, table: Any, kind: Kind) -> "Scores":
         """Read a table; raise `InvalidProbabilities` where something in it is no score of this kind."""
-        if kind not in KINDS:
-            raise InvalidParameter(f"kind is {kind!r}; expected {', '.join(map(repr, KINDS[:-1]))} or {KINDS[-1]!r}")
+        require_kind(kind)
         if kind == "probability":
             probabilities = Probabilities(table)
             return cls(probabilities.values(), probabilities.axes, kind)
-        matrix, axes = read_matrix(table, "scores", InvalidProbabilities)
+        matrix, axes = read_matrix(table, "scores", InvalidProbabilities, records=True)
         if sparse.issparse(matrix):
             raise InvalidProbabilities(
                 f"scores: what a sparse table does not store would be a {kind} of 0, which is no small score; pass "
@@ -61,6 +60,12 @@ class Scores:
         finite = self.matrix[np.isfinite(self.matrix)].astype(np.float64)
         size = float(np.sqrt(np.mean(finite**2))) if len(finite) else 0.0
         return TYPICAL_LOGIT / size if size > 0 else 1.0
+
+
+def require_kind(kind: str) -> None:
+    """Raise `InvalidParameter` if there is no such kind of scores."""
+    if kind not in KINDS:
+        raise InvalidParameter(f"kind is {kind!r}; expected {', '.join(map(repr, KINDS[:-1]))} or {KINDS[-1]!r}")
 
 
 def log_odds(values: NDArray[Any], kind: Kind, scale: float) -> Floats:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain._core.decision import decide
+from abstain._core.decision import decide_table
 from abstain._core.losses import LossLike, as_loss
-from abstain._core.penalties import PenaltyLike
+from abstain._core.penalties import PenaltyLike, as_penalty
 from abstain._core.prediction import PartialPrediction
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Matrix
@@ -152,7 +152,7 @@ def label_table(
     n, m = table.matrix.shape
     if n == 0:
         raise InvalidProbabilities("probabilities: there are no rows; a table of labels needs at least one instance")
-    partial = decide(probabilities, chosen, penalty)
+    partial = decide_table(table, chosen, as_penalty(penalty))
     result = LabelTable(
         label_names=tuple(table.axes.names(m)),
         n_instances=n,
@@ -172,7 +172,7 @@ def label_table(
         calibration_error=calibration_error(truth, table.matrix, average=None),
         brier_score=brier_score_loss(truth, table.matrix, average=None),
     )
-    complete = decide(probabilities, chosen, penalty="none")
+    complete = decide_table(table, chosen, as_penalty("none"))
     if isinstance(partial, PartialPrediction) and isinstance(complete, PartialPrediction):
         return _with_errors(result, truth, partial, complete)
     return result  # rankings answer no label

@@ -149,6 +149,7 @@ def control(
     """
     request = read_request(risk=risk, target=target, confidence=confidence, loss=loss, per=per, method=method)
     table = Probabilities(probabilities)
+    table.warn_if_softmax()
     table.make_dense()
     request.loss.check(table.n_labels)
     table.axes.require_labels(request.loss.label_names, repr(request.loss))

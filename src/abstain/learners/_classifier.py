@@ -10,11 +10,12 @@ from sklearn.utils import Bunch, _safe_indexing, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from abstain._core.decision import decide
+from abstain._core.decision import decide_table
 from abstain._core.losses import LabelLossLike, LossLike, RankingLossLike, as_loss
 from abstain._core.penalties import PenaltyLike, as_penalty
 from abstain._core.predict_proba import gives_probabilities
 from abstain._core.prediction import PartialPrediction, PartialRanking, Prediction, PredictionT
+from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Matrix, Table, dense
 from abstain._core.targets import index_of, read_target, require_same_order
 from abstain._utils.errors import InvalidParameter
@@ -254,8 +255,12 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         -------
         prediction : PartialPrediction, or PartialRanking for the rank loss
         """
-        table = Table(self.predict_proba(X), self.label_names_, index_of(X))
-        return decide(table, self.loss if loss is None else loss, self.penalty if penalty is None else penalty)
+        chosen = as_loss(self.loss if loss is None else loss)
+        priced = as_penalty(self.penalty if penalty is None else penalty)
+        table = Probabilities(Table(self.predict_proba(X), self.label_names_, index_of(X)))
+        if not self._is_single:  # the classes of a single target do add up to 1
+            table.warn_if_softmax()
+        return decide_table(table, chosen, priced)
 
     def predict(self, X: Any) -> Matrix:
         """Return the optimal complete prediction for the loss.
@@ -274,7 +279,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         probabilities = self.predict_proba(X)
         if self._is_single:
             return self.classes_[dense(probabilities).argmax(axis=1)]
-        complete = decide(probabilities, self.loss, penalty="none")
+        complete = decide_table(Probabilities(probabilities), as_loss(self.loss), as_penalty("none"))
         return complete.positions if isinstance(complete, PartialRanking) else complete.labels.astype(self._label_type)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

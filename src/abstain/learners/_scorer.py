@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from abstain._core.decision import decide
+from abstain._core.decision import decide_table
 from abstain._core.losses import LossLike, as_loss
 from abstain._core.penalties import PenaltyLike, as_penalty
 from abstain._core.predict_proba import is_vector_of_one_label, label_probabilities
 from abstain._core.prediction import Prediction
+from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Table
 from abstain._core.targets import Target, read_target
 from abstain.metrics import generalized_loss
@@ -32,7 +33,8 @@ class AbstentionScorer(BaseEstimator):
         if target.labels.shape[1] == 1 and is_vector_of_one_label(estimator):
             probabilities = probabilities[:, 1:]
         table = Table(probabilities, getattr(estimator, "label_names_", None))
-        return self.score_prediction(decide(table, self.loss, self.penalty), target, sample_weight)
+        prediction = decide_table(Probabilities(table), as_loss(self.loss), as_penalty(self.penalty))
+        return self.score_prediction(prediction, target, sample_weight)
 
     __call__ = score
 

@@ -1,4 +1,4 @@
-"""Compiled loops over Arrow columns: codes as columns with validity bits, counts of codes, and hashes of names."""
+"""Compiled loops over Arrow columns: tables as columns with validity bits, counts of codes, and hashes of names."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ TILE_ROWS, TILE_COLUMNS = 512, 64  # a tile is read by rows, written by columns,
 
 @kernel
 def split_columns(codes, columns, validity, n_abstained):
-    """columns[j] = the codes of label j, with a bit for each that is not −1, lowest bit first.
+    """columns[j] = the codes (or probabilities) of label j, with a bit for each that is not −1, lowest bit first.
 
     n_abstained[j] counts the −1.
 

@@ -1,4 +1,4 @@
-"""Values that are no probabilities: errors that name them, rows without them, and decisions that abstain from them."""
+"""Values that are no probabilities or no truth: errors that name them, rows and decisions without them."""
 
 from typing import Any, Literal
 
@@ -11,9 +11,15 @@ from abstain._core.losses import Loss
 from abstain._core.penalties import BoundPenalty, Penalty
 from abstain._core.prediction import ABSTAIN, Prediction
 from abstain._core.prediction_writer import with_rows
-from abstain._core.probabilities import Probabilities, hint_at_scale, invalid_probability, rounding_slack
+from abstain._core.probabilities import (
+    Probabilities,
+    count_rows,
+    hint_at_scale,
+    invalid_probability,
+    rounding_slack,
+)
 from abstain._core.tables import Axes, Matrix
-from abstain._utils.errors import InvalidProbabilities
+from abstain._utils.errors import InvalidLabels, InvalidProbabilities
 from abstain.streams._read.batches import Batch
 
 OnError = Literal["fail", "skip", "abstain"]
@@ -44,8 +50,29 @@ def bad_value_error(batch: Batch) -> InvalidProbabilities:
     """Return the error that names the first bad value of a batch."""
     rows, columns, values = find_bad_values(batch)
     i, j = int(rows[0]), int(columns[0])
-    hint = _hint_at_column(batch, i, j) or hint_at_scale(values.astype(np.float64), rows, len(batch))
+    hint = _hint_at_column(batch, i, j) or hint_at_scale(
+        values.astype(np.float64), rows, count_rows(batch.table.values)
+    )
     return invalid_probability(describe_cell(batch, i, j, values[0]), hint)
+
+
+def find_wrong_truth(
+    batch: Batch, missing_values: float | None = None
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[Any]]:
+    """Return the rows, the labels and the values of a batch that are no truth: neither 0, 1 nor what is missing."""
+    matrix = batch.table.values
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    wrong = (values != 0) & (values != 1)
+    if missing_values is not None:
+        wrong &= ~np.isnan(values) if np.isnan(missing_values) else values != missing_values
+    return find_entries(matrix, wrong)
+
+
+def truth_error(batch: Batch, missing_values: float | None = None, hint: str = "") -> InvalidLabels:
+    """Return the error that names the first value of a batch that is no truth."""
+    rows, columns, wrong = find_wrong_truth(batch, missing_values)
+    place = describe_cell(batch, int(rows[0]), int(columns[0]), wrong[0])
+    return InvalidLabels(f"{place}; the truth is 0 or 1{f'; {hint}' if hint else ''}")
 
 
 def describe_cell(batch: Batch, i: int, j: int, value: Any) -> str:

@@ -1,27 +1,24 @@
 """Files of probabilities → files of decisions, in bounded memory."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 from abstain._core.prediction import Prediction
-from abstain._utils.atomic import require_writable
 from abstain._utils.backends import named_backend
 from abstain._utils.errors import InvalidOutput, InvalidParameter
 from abstain.streams._formats.columns import arrow
-from abstain.streams._formats.registry import format_called, format_of
+from abstain.streams._formats.registry import format_of
 from abstain.streams._job import Decider, Job, Progress
-from abstain.streams._prefetch import prefetch
 from abstain.streams._read.batches import Batch
 from abstain.streams._read.sources import Paths, Sources
-from abstain.streams._read.unique_ids import UniqueIds
-from abstain.streams._resume import find_completed, record_completion
+from abstain.streams._row_writer import RowWriter
 from abstain.streams._summary import Summary
-from abstain.streams._write.destinations import is_folder, is_stdout, place_in_folder, require_separate
+from abstain.streams._write.destinations import Destination, is_folder, is_stdout, require_separate
+from abstain.streams._write.output_layout import OutputLayout
 from abstain.streams._write.queue import QueueWriter
-from abstain.streams._write.sinks import open_sink
+from abstain.streams._write.sinks import Sink
 
 
 def decide_files(
@@ -102,31 +99,19 @@ def decide_files(
             raise InvalidParameter("cluster: its workers write files of answers into a folder, and no queue or budget")
         decide_on_cluster = named_backend("dask").decide_files
         return decide_on_cluster(sources, output, job, cluster, resume=resume, progress=progress, timeout=timeout)
-    to_folder = is_folder(output)
-    if resume and (not to_folder or decider is not None or queue is not None):
+    if resume and (not is_folder(output) or decider is not None or queue is not None):
         raise InvalidParameter(
             "resume: needs an output folder, and no queue or budget, which are made of all files at once"
         )
-    outputs: dict[Path, Sources] = {}
-    if is_stdout(output):
-        output_format = output_format or sources.file.format.stdout_name
-        job.require_output_format(format_called(output_format, InvalidOutput), sources)
-    else:
-        outputs = place_in_folder(sources, Path(output)) if to_folder else {Path(output): sources}
-    require_separate(outputs, sources)
-    for file in outputs:
-        require_writable(file, new_folders=to_folder)
-        job.require_output_format(format_of(file, InvalidOutput), sources)
+    destination = Destination.of(output, sources, output_format)
+    for known in destination.formats():
+        job.require_output_format(known, sources)
     writer = _DecisionWriter(job, sources, decider, progress)
     with ExitStack() as stack:
         if queue is not None:
-            require_separate([Path(queue)], sources, outputs)
+            require_separate([Path(queue)], sources, destination.files)
             writer.queue = stack.enter_context(_open_queue(queue, job, sources))
-        if progress is not None:
-            progress.start(sources.n_rows_estimated)
-        if to_folder:
-            return _fill_folder(writer, outputs, resume)
-        return writer.write(sources, output, output_format, at_end=writer.finish)
+        return writer.write_to(destination, resume=resume)
 
 
 def decide_file(
@@ -162,79 +147,34 @@ def decide_file(
     return _DecisionWriter(job, sources).write_unless_done(sources, Path(output), resume, row_groups)
 
 
-class _DecisionWriter:
+class _DecisionWriter(RowWriter[Prediction]):
     """Decides on some files, one after the other, and writes their outputs."""
 
     def __init__(
         self, job: Job, sources: Sources, decider: Decider | None = None, progress: Progress | None = None
     ) -> None:
-        self.job, self.decider, self.progress = job, decider, progress
+        super().__init__(sources, progress)
+        self.job, self.decider = job, decider
         self.queue: QueueWriter | None = None
-        self._unique_ids = UniqueIds(sources)
-        self._n_rows = 0
+
+    def output_layout(self, sources: Sources) -> OutputLayout:
+        return self.job.output_layout(sources)
+
+    def fingerprint(self, sources: Sources) -> str:
+        return self.job.fingerprint(sources)
+
+    def compute(self, batch: Batch) -> tuple[Batch, Prediction, Summary]:
+        return self.job.decide_batch(batch, self.decider)
+
+    def put(self, sink: Sink, batch: Batch, result: Prediction) -> None:
+        sink.write(batch, result.codes)
+        if self.queue is not None:
+            self.queue.add(batch, result, self.job.loss)
 
     def finish(self) -> None:
-        """Compare all ids and write the queue, once all rows are known."""
-        self._unique_ids.finish()
+        super().finish()
         if self.queue is not None:
             self.queue.finish()
-
-    def write(
-        self,
-        sources: Sources,
-        output: str | os.PathLike[str],
-        output_format: str | None = None,
-        at_end: Callable[[], None] | None = None,
-    ) -> Summary:
-        """Read, decide and write at the same time; decisions use all cores."""
-        total = Summary(n_labels=sources.n_labels, n_files=len(sources.files))
-        with open_sink(output, self.job.output_layout(sources), output_format) as sink:
-            with prefetch(self._decisions(sources, self._n_rows)) as decisions:
-                for batch, prediction, summary in decisions:
-                    sink.write(batch, prediction)
-                    if self.queue is not None:
-                        self.queue.add(batch, prediction, self.job.loss)
-                    total += summary
-                    self._n_rows += summary.n_rows + summary.n_skipped
-                    self._advance(summary)
-            if at_end is not None:
-                at_end()
-        return total
-
-    def _decisions(self, sources: Sources, n_rows_before: int) -> Iterator[tuple[Batch, Prediction, Summary]]:
-        """Decide batch by batch, while the next batch is read."""
-        with prefetch(self._unique_ids.checked(sources.batches(n_rows_before))) as batches:
-            for batch in batches:
-                yield self.job.decide_batch(batch, self.decider)
-
-    def write_unless_done(
-        self, sources: Sources, output: Path, resume: bool, row_groups: Sequence[int] | None = None
-    ) -> Summary:
-        """Write the output of one file, unless `resume` is set and it is there already."""
-        source, job = sources.file.path, f"{self.job.fingerprint(sources)} {row_groups}"
-        assert source is not None
-        summary = find_completed(output, source, job) if resume else None
-        if summary is None:
-            summary = self.write(sources, output)
-            record_completion(output, source, job, summary)
-            return summary
-        for file, first_row, ids in sources.ids():  # no other file may have a row of the same name
-            self._unique_ids.add(ids, file, first_row)
-        self._advance(summary)
-        return replace(summary, n_kept=1)
-
-    def _advance(self, summary: Summary) -> None:
-        if self.progress is not None:
-            self.progress.advance(summary.n_rows + summary.n_skipped)
-
-
-def _fill_folder(writer: _DecisionWriter, outputs: dict[Path, Sources], resume: bool) -> Summary:
-    total = Summary()
-    for output, source in outputs.items():
-        output.parent.mkdir(parents=True, exist_ok=True)
-        total += writer.write_unless_done(source, output, resume)
-    writer.finish()
-    return total
 
 
 def _open_queue(file: str | os.PathLike[str], job: Job, sources: Sources) -> QueueWriter:

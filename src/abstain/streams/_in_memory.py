@@ -8,9 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from abstain._core.tables import Table
-from abstain._utils.errors import InvalidLabels
 from abstain.streams._alignment import aligned_batches
-from abstain.streams._bad_values import bad_value_error, describe_cell, find_bad_values, find_entries
+from abstain.streams._bad_values import bad_value_error, find_bad_values, find_wrong_truth, truth_error
 from abstain.streams._read.batches import Batch
 from abstain.streams._read.sources import Sources
 
@@ -50,21 +49,12 @@ def read_aligned(probabilities: Sources, truth: Sources | None = None) -> tuple[
         for found in aligned:
             if len(find_bad_values(found["probabilities"])[0]):
                 raise bad_value_error(found["probabilities"])
-            if "truth" in found:
-                _require_truth(found["truth"])
+            if "truth" in found and len(find_wrong_truth(found["truth"])[0]):
+                raise truth_error(found["truth"])
             for name, batch in found.items():
                 batches[name].append(batch)
     tables = {name: _concatenated(batches[name], each) for name, each in sources.items()}
     return tables["probabilities"], tables.get("truth")
-
-
-def _require_truth(batch: Batch) -> None:
-    matrix = batch.table.values
-    values = matrix.data if sparse.issparse(matrix) else matrix
-    rows, columns, wrong = find_entries(matrix, (values != 0) & (values != 1))
-    if len(rows):
-        place = describe_cell(batch, int(rows[0]), int(columns[0]), wrong[0])
-        raise InvalidLabels(f"{place}; the truth is 0 or 1")
 
 
 def _concatenated(batches: Sequence[Batch], sources: Sources) -> Table:

@@ -18,7 +18,7 @@ from abstain.streams._read.batches import Batch
 from abstain.streams._read.sources import Form, Paths, Sources, open_sources
 from abstain.streams._resume import fingerprint
 from abstain.streams._summary import Summary
-from abstain.streams._write.output_layout import OutputLayout
+from abstain.streams._write.output_layout import ANSWERS, POSITIONS, OutputLayout
 
 Decider = Callable[[Table], Prediction]
 """Decides on a block of rows."""
@@ -123,7 +123,8 @@ class Job:
 
     def output_layout(self, sources: Sources) -> OutputLayout:
         """Return the columns of the output for some files."""
-        return OutputLayout.of(sources, is_ranking=self.loss.gives_rankings, numbered=self.on_error == "skip")
+        values = POSITIONS if self.loss.gives_rankings else ANSWERS
+        return OutputLayout.of(sources, values, numbered=self.on_error == "skip")
 
     def require_output_format(self, output_format: Format, sources: Sources) -> None:
         """Raise `InvalidOutput` if rows that are skipped would not be missed in an output of this format."""
@@ -151,6 +152,8 @@ class Job:
     def decide_batch(self, batch: Batch, decider: Decider | None = None) -> tuple[Batch, Prediction, Summary]:
         """Return the rows of a batch that are decided, the decisions, and their summary."""
         decide = self.decide if decider is None else decider
+        if batch.first_row == batch.rows_before == 0:
+            Probabilities(batch.table).warn_if_softmax()
         try:
             prediction = decide(batch.table)
             return batch, prediction, Summary.of(prediction)

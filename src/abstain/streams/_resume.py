@@ -18,13 +18,18 @@ from abstain.streams._summary import Summary
 def fingerprint(loss: Loss, penalty: Penalty, n_labels: int, *settings: Any) -> str:
     """Return a text that identifies a job: whatever changes a decision changes it."""
     bound = penalty.bind(n_labels)
-    parts = [type(loss).__name__, *sorted(vars(loss).items()), bound.counts, bound.slope, bound.label_costs, *settings]
-    digest = hashlib.sha256()
+    described = type(loss).__name__, *sorted(vars(loss).items())
+    return digest(*described, bound.counts, bound.slope, bound.label_costs, *settings)
+
+
+def digest(*parts: Any) -> str:
+    """Return a text that is another one if any of the parts is."""
+    found = hashlib.sha256()
     for part in parts:
         for item in part if isinstance(part, tuple) else (part,):
             value = (item.dtype.str.encode() + item.tobytes()) if isinstance(item, np.ndarray) else repr(item).encode()
-            digest.update(len(value).to_bytes(8, "little") + value)
-    return digest.hexdigest()
+            found.update(len(value).to_bytes(8, "little") + value)
+    return found.hexdigest()
 
 
 def record_completion(output: Path, source: Path, job: str, summary: Summary) -> None:

@@ -28,7 +28,9 @@ class ArrayTable(SourceTable):
         self.file = file
         arrays = self._open_arrays()
         self.is_sparse = "format" in arrays.names
-        shape = tuple(arrays["shape"].tolist()) if self.is_sparse else arrays.header(only_table(arrays.names))[0]
+        shape, dtype = arrays.header("data" if self.is_sparse else only_table(arrays.names))
+        self.is_single_precision = dtype == np.float32
+        shape = tuple(arrays["shape"].tolist()) if self.is_sparse else shape
         if self.is_sparse and (kind := arrays["format"].item()) not in (b"csr", "csr"):
             raise InvalidDataset(
                 f"the matrix is stored as {bytes(kind).decode()}; expected csr, whose rows can be read"

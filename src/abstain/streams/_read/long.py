@@ -62,8 +62,9 @@ class LongTable(SourceTable):
                 raise InvalidDataset(
                     f"there is no column {quoted(name)}; name it (--{option}-column): there are {there}"
                 )
-        self._label_column = label
+        self._label_column, self.long_columns = label, (label, value)
         self._label_column_at, self._value_column_at = positions([label, value], names)
+        self.is_single_precision = reader.schema.types[self._value_column_at] == arrow().float32()
         others = [j for j in range(len(names)) if j not in (self._label_column_at, self._value_column_at)]
         if columns.ids is None and not others:
             raise InvalidDataset(

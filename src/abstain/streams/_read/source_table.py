@@ -17,6 +17,10 @@ class SourceTable(ABC):
     label_names: tuple[str, ...] | None
     n_labels: int
     is_sparse: bool
+    is_single_precision: bool = False
+    """Whether all numbers are float32."""
+    long_columns: tuple[str, str] | None = None
+    """The columns of a long table with the labels and the numbers."""
     id_name: str | None = None
     id_type: Any = None
     n_rows: int | None = None

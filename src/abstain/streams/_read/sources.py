@@ -35,6 +35,10 @@ class Sources:
         The number of labels.
     is_sparse : bool
         Whether zeros are not stored.
+    is_single_precision : bool
+        Whether all numbers are float32.
+    long_columns : tuple of str, or None
+        The names of the columns of long tables with the labels and the numbers.
     id_name : str, or None
         The name of the column with the names of the rows; None if there is none.
     id_type : pyarrow.DataType, or None
@@ -47,6 +51,8 @@ class Sources:
         self.label_names: tuple[str, ...] | None = first.label_names
         self.n_labels: int = first.n_labels
         self.is_sparse: bool = first.is_sparse
+        self.is_single_precision: bool = all(table.is_single_precision for table in tables)
+        self.long_columns: tuple[str, str] | None = first.long_columns
         self.id_name: str | None = first.id_name
         self.id_type: Any = first.id_type
 
@@ -81,6 +87,14 @@ class Sources:
     def each_file(self) -> Iterator["Sources"]:
         """Return each file by itself."""
         return (Sources([table]) for table in self._tables)
+
+    def with_labels(self, names: Sequence[str]) -> "Sources":
+        """Return the same files with some of their labels, in this order."""
+        found = []
+        for table in self._tables:
+            with naming_file(table.file.name):
+                found.append(table.with_labels(names))
+        return Sources(found)
 
     def require_labels(self) -> None:
         """Raise `InvalidDataset` if there is no label, as in a long table without rows."""

@@ -31,6 +31,7 @@ class WideTable(SourceTable):
         self._label_columns = label_positions(names, self._id_column, labels)
         self.label_names = label_names_from([names[j] for j in self._label_columns])
         self.n_labels = len(self._label_columns)
+        self.is_single_precision = all(schema.types[j] == arrow().float32() for j in self._label_columns)
         if self._id_column is not None:
             self.id_name, self.id_type = names[self._id_column], id_type(schema.types[self._id_column])
         elif counted is not None:

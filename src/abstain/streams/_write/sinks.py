@@ -1,4 +1,4 @@
-"""Decisions, written as they come: files that appear only when they are complete, or standard output."""
+"""Decisions or probabilities, written as they come: files that appear when they are complete, or standard output."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from abstain._core.prediction import Prediction
+from abstain._core.tables import Matrix
 from abstain._utils.atomic import atomic_write, require_writable
 from abstain._utils.errors import InvalidOutput
 from abstain.streams._formats.array_files import ArrayWriter
@@ -24,11 +24,11 @@ from abstain.streams._write.output_layout import OutputLayout
 
 
 class Sink(ABC):
-    """Takes decisions, batch by batch."""
+    """Takes values for each row and label, batch by batch: codes of decisions, or probabilities."""
 
     @abstractmethod
-    def write(self, batch: Batch, prediction: Prediction) -> None:
-        """Write the decisions on a batch."""
+    def write(self, batch: Batch, values: Matrix) -> None:
+        """Write the values for the rows of a batch."""
 
     @abstractmethod
     def finish(self) -> None:
@@ -36,44 +36,44 @@ class Sink(ABC):
 
 
 class ColumnSink(Sink):
-    """Decisions as columns."""
+    """Values as columns."""
 
     def __init__(self, layout: OutputLayout, writer: ColumnWriter) -> None:
         self.layout, self.writer = layout, writer
 
-    def write(self, batch: Batch, prediction: Prediction) -> None:
-        self.writer.write(self.layout.columns(self.layout.ids(batch), prediction.codes))
+    def write(self, batch: Batch, values: Matrix) -> None:
+        self.writer.write(self.layout.columns(self.layout.ids(batch), values))
 
     def finish(self) -> None:
         self.writer.finish()
 
 
 class RowGroupSink(ColumnSink):
-    """Wide decisions, gathered before they are made into columns: a batch with many columns has few rows."""
+    """Wide tables, gathered before they are made into columns: a batch with many columns has few rows."""
 
     def __init__(self, layout: OutputLayout, writer: ColumnWriter) -> None:
         super().__init__(layout, writer)
-        code, m = layout.code_dtype, len(layout.labels)
-        height = max(1, min(SIZES.row_group_rows, SIZES.row_group_bytes // (m * code.itemsize)))
-        self._codes = np.empty((height, m), code)
+        dtype, m = layout.values.dtype, len(layout.labels)
+        height = max(1, min(SIZES.row_group_rows, SIZES.row_group_bytes // (m * dtype.itemsize)))
+        self._values = np.empty((height, m), dtype)
         self._ids: list[Any] = []
         self._n_rows = 0
 
-    def write(self, batch: Batch, prediction: Prediction) -> None:
-        ids, codes, first = self.layout.ids(batch), prediction.codes, 0
-        while first < len(codes):
-            some = codes[first : first + len(self._codes) - self._n_rows]
-            self._codes[self._n_rows : self._n_rows + len(some)] = some
+    def write(self, batch: Batch, values: Matrix) -> None:
+        ids, first = self.layout.ids(batch), 0
+        while first < len(values):
+            some = values[first : first + len(self._values) - self._n_rows]
+            self._values[self._n_rows : self._n_rows + len(some)] = some
             self._ids.append(ids.slice(first, len(some)))
             self._n_rows += len(some)
             first += len(some)
-            if self._n_rows == len(self._codes):
+            if self._n_rows == len(self._values):
                 self._write_group()
 
     def _write_group(self) -> None:
         if self._n_rows:
             ids = arrow().concat_arrays(self._ids)
-            self.writer.write(self.layout.columns(ids, self._codes[: self._n_rows]))
+            self.writer.write(self.layout.columns(ids, self._values[: self._n_rows]))
             self._ids, self._n_rows = [], 0
 
     def finish(self) -> None:
@@ -82,13 +82,13 @@ class RowGroupSink(ColumnSink):
 
 
 class ArraySink(Sink):
-    """Decisions as arrays of codes."""
+    """Values as arrays."""
 
     def __init__(self, layout: OutputLayout, writer: ArrayWriter) -> None:
         self.layout, self.writer = layout, writer
 
-    def write(self, batch: Batch, prediction: Prediction) -> None:
-        self.writer.write(prediction.codes, self.layout.ids(batch) if self.layout.rows_named else None)
+    def write(self, batch: Batch, values: Matrix) -> None:
+        self.writer.write(values, self.layout.ids(batch) if self.layout.rows_named else None)
 
     def finish(self) -> None:
         self.writer.finish()
@@ -96,7 +96,7 @@ class ArraySink(Sink):
 
 @contextmanager
 def open_sink(output: str | os.PathLike[str], layout: OutputLayout, format: str | None = None) -> Iterator[Sink]:  # noqa: A002
-    """Open an output for decisions: a file that appears only when all of them are there, or "-", standard output.
+    """Open an output for values: a file that appears only when all of them are there, or "-", standard output.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def open_sink(output: str | os.PathLike[str], layout: OutputLayout, format: str 
 def _make_sink(found: Format, layout: OutputLayout, target: Any, output: Path) -> Sink:
     if isinstance(found, ArrayFormat):
         if layout.is_sparse and not found.holds_sparse:
-            raise InvalidOutput(f"an {found.name} file cannot hold sparse answers; use npz, parquet, csv or arrow")
+            raise InvalidOutput(f"an {found.name} file cannot hold a sparse table; use npz, parquet, csv or arrow")
         return ArraySink(layout, found.open_writer(target, layout.array_spec, output))
     assert isinstance(found, ColumnFormat)
     make = RowGroupSink if found.has_row_groups and not layout.is_sparse else ColumnSink
