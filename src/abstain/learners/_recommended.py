@@ -21,7 +21,7 @@ def recommended(
     whose regularisation is chosen; and, for dense features, logistic regression on a map of an RBF kernel. For each
     label, the log-odds that they give for instances held out are weighted by a further logistic regression. Labels
     share a prior for these weights, so that rare ones take what the others say. This calibrates the probabilities, and
-    no further calibration is needed. Sparse features stay sparse; as they get no kernel, their probabilities differ from
+    no further calibration is needed. Sparse features stay sparse; as they get no kernel, probabilities differ from
     those of the same features made dense. `AbstainingClassifier` uses this learner if none is given. Beyond some 10⁷
     instances × labels a linear learner (``br-lr``) is the better choice.
 
