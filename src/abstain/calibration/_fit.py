@@ -168,10 +168,15 @@ def _grouped(entries: _Entries, cv: Any, groups: Any) -> tuple[Groups, list[Spli
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         if cv < 2:
             raise InvalidParameter(f"cv is {cv}; expected at least 2 folds, or a splitter")
+        if groups is not None:
+            raise InvalidParameter(f"groups need a splitter that keeps them together, such as cv=GroupKFold({cv})")
         fold = folds_of_rows(0, n, int(cv))
         parts = [entries.group(np.flatnonzero(fold == k)) for k in range(int(cv))]
         return Groups.merged(parts), splits_of_folds(parts)
-    splitter = check_cv(cv)
+    try:
+        splitter = check_cv(cv)
+    except ValueError as reason:
+        raise InvalidParameter(f"cv is {cv!r}; expected a number of folds, or a splitter") from reason
     splits = [Split(entries.group(train), entries.group(test)) for train, test in _split(splitter, n, groups)]
     return entries.group(np.arange(n)), splits
 

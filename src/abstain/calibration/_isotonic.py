@@ -14,7 +14,7 @@ from abstain.calibration._kernels import venn_abers
 from abstain.calibration._logistic import Sigmoid
 from abstain.calibration._method import Method
 
-PRIOR_EXAMPLES = 50.0  # a label with so many examples of its rarer class is half pooled sigmoid, half its own curve
+PRIOR_EXAMPLES = 200.0  # a label with so many examples of its rarer class is half pooled sigmoid, half its own curve
 STRIDE = 4 * LIMIT  # between labels, when the curves of all labels are one function
 
 
@@ -65,7 +65,7 @@ class CurveMethod(Method):
     ----------
     sigmoid : Sigmoid
     share : float array of shape (n_labels,)
-        The share of the label's own curve, n / (n + 50) for n examples of the rarer class; the rest is the sigmoid's.
+        The share of the label's own curve, n / (n + 200) for n examples of the rarer class; the rest is the sigmoid's.
     curves : Curves
     """
 
@@ -162,6 +162,7 @@ class VennAbers(CurveMethod):
         """Return steps: the bin of each group, and the gap after it, each from its lower edge on."""
         values = np.empty((2 * len(x) - 1, 2))
         venn_abers(weight, relevant, values)
+        values = np.maximum.accumulate(np.minimum(values, 1.0), axis=0)  # sums of weights are rounded
         bins = np.rint((x + LIMIT) / WIDTH)
         edges = np.column_stack([bins - 0.5, bins + 0.5]).ravel()[: len(values)] * WIDTH - LIMIT
         kept = np.concatenate([[True], np.any(np.diff(values, axis=0) != 0, axis=1)])

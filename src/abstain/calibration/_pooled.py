@@ -20,7 +20,7 @@ MAX_ROUNDS = 50
 TOLERANCE = 1e-4  # of the change of μ, in standard deviations of the prior
 PRIOR_LABELS = 4.0  # how many labels the prior of Σ counts for
 SLOPE_SPREAD, OFFSET_SPREAD = 0.25, 0.5  # standard deviations between labels, before any label is seen
-SLOPE_DOUBT, OFFSET_DOUBT = 1.0, 2.0  # standard deviations of μ around the identity
+SLOPE_DOUBT, OFFSET_DOUBT = 0.5, 2.0  # standard deviations of μ around the identity
 
 
 @dataclass(frozen=True)
