@@ -1,7 +1,7 @@
 """Scores of labels whose true probabilities are known: what calibration gains or harms can be computed exactly.
 
-A label's true log-odds are normal around its own mean; how rare labels are is spread evenly on a logarithmic scale. Each
-case distorts the log-odds in its own way into the scores that a model gives.
+A label's true log-odds are normal around its own mean; how rare labels are is spread evenly on a logarithmic scale.
+Each case distorts the log-odds in its own way into the scores that a model gives.
 """
 
 from collections.abc import Callable

@@ -170,8 +170,10 @@ class VennAbers(CurveMethod):
 
     def intervals(self, x: Floats, labels: NDArray[np.intp]) -> Floats:
         """Return the two probabilities of each entry, along a last axis."""
-        x = np.clip(x, self.low[labels], self.high[labels])
-        both, p = self.curves.step(x, labels), self._probabilities(x, labels)
+        both, p = (
+            self.curves.step(np.clip(x, self.low[labels], self.high[labels]), labels),
+            self.probabilities(x, labels),
+        )
         return np.stack([np.minimum(both[..., 0], p), np.maximum(both[..., 1], p)], axis=-1)
 
     def _probabilities(self, x: Floats, labels: NDArray[np.intp]) -> Floats:
