@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from abstain.calibration._calibrators import fit_calibrators
 from matplotlib.figure import Figure
 from sklearn.model_selection import KFold
 from tests.support.data import load
@@ -16,7 +17,6 @@ from tqdm import tqdm
 import abstain
 from abstain._core.targets import Target, read_target
 from abstain.calibration import ReliabilityDisplay, brier_decomposition, calibration_error
-from abstain.calibration._calibrators import fit_calibrators
 from abstain.learners import make, recommended
 from abstain.learners._fitting import cross_fit, fit_labels, folds_for
 from abstain.metrics import generalized_loss
