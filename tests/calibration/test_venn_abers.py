@@ -44,7 +44,7 @@ def test_the_kernels_are_isotonic_regression_and_one_with_the_instance_added(see
     values, levels = np.empty((2 * n, 2)), np.empty(n)
     venn_abers(weight, relevant, indptr, _blocks(n), _blocks(n), values)
     isotonic(weight, relevant, indptr, _blocks(n), levels)
-    for first, last in pairwise(indptr.tolist()):
+    for first, last in pairwise(np.unique(indptr).tolist()):
         w, r = weight[first:last], relevant[first:last]
         np.testing.assert_allclose(levels[first:last], isotonic_regression(r / w, sample_weight=w), atol=1e-12)
         for k in range(2 * (last - first)):
