@@ -17,6 +17,7 @@ from abstain import Concave, Linear, learners
 from abstain.experiment import Plan, Problem, Results, _claims, _models, _protocol, load, run
 from abstain.experiment._baselines import Baselines, ThresholdTuning
 from abstain.experiment._evaluation import LossEvaluation, OutOfFold, coverage_rows, result_rows
+from abstain.learners._recommended import extra_trees
 from abstain.metrics import generalized_loss
 
 
@@ -211,7 +212,7 @@ def test_probabilities_are_those_of_the_learner_by_itself(tmp_path, learner):
     assert len(files) == 3
     for file, (train, test) in zip(files, KFold(3, shuffle=True, random_state=4).split(problem.labels), strict=True):
         base, _, calibration = learner.partition("+")
-        trees = learners.recommended(n_instances=40, n_features=4, n_labels=5, random_state=4)
+        trees = extra_trees(n_instances=40, n_features=4, n_labels=5, random_state=4)
         estimator = trees if base == "trees" else learners.make(base)
         model = abstain.AbstainingClassifier(estimator, calibration=calibration or None)
         expected = model.fit(problem.features[train], problem.labels[train]).predict_proba(problem.features[test])

@@ -16,6 +16,9 @@ needs_data = pytest.mark.skipif(
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
+    if name == "langlog":
+        bunch = load_mulan(DATA / name / "llog.arff.gz", xml=DATA / name / "langlog.xml.gz")
+        return bunch.data, bunch.target
     if name != "mediamill-sample":
         bunch = load_mulan(DATA / name / f"{name.lower()}.arff.gz")
         return bunch.data, bunch.target

@@ -7,14 +7,14 @@ from abstain._utils.errors import InvalidParameter
 from abstain._utils.suggestions import did_you_mean
 from abstain.calibration._methods import NAMES as METHODS
 from abstain.learners._classifier import AbstainingClassifier
-from abstain.learners._recommended import N_TREES, TREES_TITLE, recommended, seconds_to_fit_trees
+from abstain.learners._recommended import N_TREES, TREES_TITLE, extra_trees, seconds_to_fit_trees
 from abstain.learners._registry import LEARNERS
 
 TREES = "trees"
 CALIBRATION_FOLDS = 5
 CALIBRATIONS = tuple(method for method in METHODS if method != "none")
 NAMES = tuple(f"{base}{suffix}" for base in (*LEARNERS, TREES) for suffix in ("", *(f"+{m}" for m in CALIBRATIONS)))
-"""The papers' learners and the trees we recommend, each as it is or with its labels calibrated."""
+"""The papers' learners and extremely randomised trees, each as it is or with its labels calibrated."""
 
 
 def require_learner(name: str) -> None:
@@ -32,7 +32,7 @@ def make(name: str, shape: tuple[int, int, int], random_state: int) -> Abstainin
     base, _, calibration = name.partition("+")
     if base == TREES:
         n, d, m = shape
-        estimator: Any = recommended(n_instances=n, n_features=d, n_labels=m, random_state=random_state)
+        estimator: Any = extra_trees(n_instances=n, n_features=d, n_labels=m, random_state=random_state)
     else:
         estimator = LEARNERS[base].make(random_state=random_state, n_jobs=None)
     return AbstainingClassifier(estimator, calibration=calibration or None, cv=CALIBRATION_FOLDS)

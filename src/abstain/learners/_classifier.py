@@ -6,7 +6,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.model_selection import check_cv
-from sklearn.utils import Bunch, get_tags
+from sklearn.utils import Bunch, _safe_indexing, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -21,9 +21,11 @@ from abstain._core.targets import index_of, read_target, require_same_order
 from abstain._utils.errors import InvalidParameter
 from abstain.calibration import fit as fit_calibration
 from abstain.calibration._methods import require_method
-from abstain.learners._fitting import cross_fit, fit_labels, folds_for, require_classifier
+from abstain.learners._fitting import cross_fit, fit_labels, require_classifier
+from abstain.learners._folds import folds_for
 from abstain.learners._recommended import recommended
 from abstain.learners._scorer import AbstentionScorer
+from abstain.learners._verbose import reported
 
 
 class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, Generic[PredictionT]):
@@ -35,8 +37,8 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         Anything with ``predict_proba``, in any of scikit-learn's shapes; with a calibration, ``decision_function`` will
         do. One that knows only single targets learns label by label. A model that is already fitted goes in a
         `sklearn.frozen.FrozenEstimator`: its labels must be in y's order, and it is calibrated on data it has not seen.
-        If it is not given, it is the learner we recommend: extremely randomised trees whose votes are calibrated, by a
-        sigmoid unless `calibration` is given.
+        If it is not given, it is the learner we recommend, `abstain.learners.recommended`: trees and logistic
+        regression, blended and calibrated.
     loss : str or Loss, default="hamming"
         What wrong answers cost, as for `abstain.decide`. Loss and penalty are used when deciding only, so that changing
         them (``set_params``, or `decide`'s arguments) never fits anything again.
@@ -49,7 +51,9 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         The folds of cross-fitting; a number means shuffled folds. Where instances belong together or follow each other
         in time, shuffled folds are too optimistic: pass `sklearn.model_selection.GroupKFold` or `TimeSeriesSplit`.
     n_jobs : int, default=None
-        Folds fitted at once.
+        Folds fitted at once; for the recommended learner trees grown, and blocks of labels fitted, at once.
+    verbose : int, default=0
+        If it is not 0, what is done is printed, with the time that it took.
 
     Attributes
     ----------
@@ -94,6 +98,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         calibration: str | None = None,
         cv: Any = 5,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None: ...
 
     @overload
@@ -106,6 +111,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         calibration: str | None = None,
         cv: Any = 5,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None: ...
 
     @overload
@@ -118,6 +124,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         calibration: str | None = None,
         cv: Any = 5,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None: ...
 
     def __init__(
@@ -129,6 +136,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         calibration: str | None = None,
         cv: Any = 5,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.loss = loss
@@ -136,6 +144,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         self.calibration = calibration
         self.cv = cv
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Learn the probabilities.
@@ -159,31 +168,34 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         if self.calibration is not None:
             require_method(self.calibration, "calibration")
         as_loss(self.loss), as_penalty(self.penalty)  # mistakes raise errors before the work, not after
-        method = self.calibration or (None if self.estimator is not None else "sigmoid")
-        require_classifier(self._estimator(), calibrated=method is not None)
+        require_classifier(self._estimator(), calibrated=self.calibration is not None)
         self._check_features(X, reset=True)
         target = read_target(y)
         check_consistent_length(X, target.labels)
         require_same_order(X, y)
-        estimator, routed = self._estimator(target.labels.shape), self._route(params)
-        model = fit_labels(estimator, X, target, routed.estimator.fit)
+        estimator, routed = self._estimator(), self._route(params)
+        is_given = self.estimator is not None
+        with reported(self.verbose if is_given else 0, f"{type(estimator).__name__}, all instances"):
+            model = fit_labels(estimator, X, target, routed.estimator.fit)
         calibration = None
-        if method is not None and len(model.columns):
-            scores = cross_fit(
+        if self.calibration is not None and len(model.columns):
+            rows, scores = cross_fit(
                 estimator,
                 X,
                 target,
                 folds_for(self.cv, target),
-                n_jobs=None if self.estimator is None else self.n_jobs,  # the trees use all cores themselves
+                n_jobs=self.n_jobs if is_given else None,  # the recommended learner uses all cores itself
                 params=routed.estimator.fit,
                 split_params=routed.splitter.split,
+                verbose=self.verbose if is_given else 0,
             )
+            weight = _sample_weight(routed.estimator.fit)
             calibration = fit_calibration(
                 scores[:, model.columns],
-                dense(target.labels, "y")[:, model.columns],
-                method,
+                dense(target.labels, "y")[rows][:, model.columns],
+                self.calibration,
                 kind="probability" if gives_probabilities(estimator) else "score",
-                sample_weight=_sample_weight(routed.estimator.fit),
+                sample_weight=None if weight is None else _safe_indexing(weight, rows),
             )
         self._model, self.calibration_ = model, calibration
         self._label_type, self._is_single = target.dtype, target.vector is not None
@@ -307,13 +319,13 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
             )
         validate_data(self, X, reset=reset, skip_check_array=True)
 
-    def _estimator(self, target_shape: tuple[int, int] = (1, 1)) -> Any:
+    def _estimator(self) -> Any:
         if self.estimator is not None:
             return self.estimator
-        n_instances, n_labels = target_shape
-        n_features = getattr(self, "n_features_in_", 1)
-        trees = recommended(n_instances=n_instances, n_features=n_features, n_labels=n_labels, n_jobs=self.n_jobs)
-        return trees.set_fit_request(sample_weight=True) if get_config()["enable_metadata_routing"] else trees
+        learner = recommended(cv=self.cv, n_jobs=self.n_jobs, verbose=self.verbose)
+        if get_config()["enable_metadata_routing"]:
+            learner.set_fit_request(sample_weight=True, groups=True)
+        return learner
 
     def _route(self, params: dict[str, Any]) -> Bunch:
         if get_config()["enable_metadata_routing"]:

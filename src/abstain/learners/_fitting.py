@@ -9,12 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import (
-    BaseCrossValidator,
-    KFold,
-    StratifiedKFold,
-    check_cv,
-)
+from sklearn.model_selection import BaseCrossValidator
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils import _safe_indexing, get_tags, indexable
@@ -26,6 +21,9 @@ from abstain._core.tables import Matrix, dense
 from abstain._core.targets import Target
 from abstain._utils.errors import InvalidLabels, InvalidParameter
 from abstain.calibration import Calibration
+from abstain.learners._blend import BlendedClassifier
+from abstain.learners._folds import fill_gaps, rows_of
+from abstain.learners._verbose import reported
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,10 @@ class LabelModel:
 
 
 def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]) -> LabelModel:
-    """Return a clone of the estimator, fitted to the labels that are not constant; a frozen one keeps all labels."""
+    """Return a clone of the estimator, fitted to the labels that are not constant.
+
+    A frozen one keeps all labels, and the recommended learner takes whatever table there is.
+    """
     relevant = np.asarray(target.labels.sum(axis=0, dtype=np.int64)).ravel()
     frequencies = relevant / target.labels.shape[0]  # scipy's mean of ones need not be 1
     if target.vector is not None:
@@ -108,16 +109,16 @@ def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]
         model.fit(X, target.vector, **params)
         present = np.flatnonzero(np.isin(target.classes, model.classes_))
         return LabelModel(model, present, np.zeros(len(target.classes)), len(target.vector))
-    is_frozen = isinstance(estimator, FrozenEstimator)
-    columns = np.flatnonzero((frequencies > 0) & (frequencies < 1) | is_frozen)
+    is_frozen, is_ours = isinstance(estimator, FrozenEstimator), isinstance(estimator, BlendedClassifier)
+    columns = np.flatnonzero((frequencies > 0) & (frequencies < 1) | is_frozen | is_ours)
     takes_labels = is_frozen or len(columns) == 1 or _takes_many_labels(estimator)
     model = clone(estimator) if takes_labels else _one_per_label(estimator)
     if len(columns) < len(frequencies):
         _narrow_parameters(model, columns, len(frequencies))
     labels = target.labels if len(columns) == len(frequencies) else target.labels[:, columns]
-    if len(columns) == 1:
+    if len(columns) == 1 and not is_ours:
         model = _fit_one_label(model, X, dense(labels)[:, 0], params)
-    elif len(columns) > 1:
+    elif len(columns):
         model = _fit_many_labels(model, X, labels, params)
     fitted = LabelModel(model, columns, frequencies, target.labels.shape[0])
     if is_frozen:
@@ -207,8 +208,12 @@ def cross_fit(
     n_jobs: int | None,
     params: Mapping[str, Any],
     split_params: Mapping[str, Any],
-) -> NDArray[np.float64]:
-    """Return the score of each instance and label by a model that has not seen the instance."""
+    verbose: int,
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return the instances held out, in their order, and their scores by models that have not seen them.
+
+    Instances that are never held out, such as the first ones of a `TimeSeriesSplit`, are not among them.
+    """
     (X,) = indexable(X)
 
     def held_out(train: NDArray[np.intp], test: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -219,43 +224,9 @@ def cross_fit(
             _safe_indexing(X, test)
         )
 
-    y = target.labels if target.vector is None else target.vector
-    splits = list(folds.split(X, y, **split_params))
-    tested = np.sort(np.concatenate([test for _, test in splits]))
-    if not np.array_equal(tested, np.arange(y.shape[0])):
-        raise InvalidParameter(f"cv: {folds!r} does not hold out each instance once, as cross-fitting needs")
-    scores = np.empty(target.labels.shape)
-    held_out_scores = Parallel(n_jobs=n_jobs)(delayed(held_out)(train, test) for train, test in splits)
-    for (_, test), fold_scores in zip(splits, held_out_scores, strict=True):
-        scores[test] = fold_scores
-    return _without_gaps(scores)
-
-
-def _without_gaps(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Replace missing scores, of labels that were constant in a training part, by draws from the label's other scores.
-
-    The held-out part has all the examples of a class then, and a constant score would give this away.
-    """
-    random = np.random.default_rng(0)
-    unknown = np.isnan(scores)
-    for j in np.flatnonzero(unknown.any(axis=0)):
-        known = scores[~unknown[:, j], j]
-        scores[unknown[:, j], j] = random.choice(known, unknown[:, j].sum()) if len(known) else 0.0
-    return scores
-
-
-def folds_for(cv: Any, target: Target) -> BaseCrossValidator:
-    """Return the splitter; a number means shuffled folds, as files are often sorted, stratified for one target."""
-    if isinstance(cv, int | np.integer):
-        n = target.labels.shape[0]
-        if n < cv:
-            raise InvalidParameter(f"cv={cv}: there are fewer instances than folds (n_samples={n})")
-        kind = KFold if target.vector is None else StratifiedKFold
-        return kind(int(cv), shuffle=True, random_state=0)
-    return check_cv(cv, target.vector, classifier=True)
-
-
-def rows_of(value: Any, rows: NDArray[np.intp], n: int) -> Any:
-    """Return the part of a fit parameter that belongs to some rows; parameters that are not per row stay whole."""
-    per_row = hasattr(value, "__len__") and not isinstance(value, str | dict) and len(value) == n
-    return _safe_indexing(value, rows) if per_row else value
+    splits = list(folds.split(X, target.labels if target.vector is None else target.vector, **split_params))
+    with reported(verbose, f"{type(estimator).__name__}, {len(splits)} folds"):
+        parts = Parallel(n_jobs=n_jobs)(delayed(held_out)(train, test) for train, test in splits)
+    rows = np.concatenate([test for _, test in splits])
+    order = np.argsort(rows, kind="stable")
+    return rows[order], fill_gaps(np.vstack(parts)[order])
