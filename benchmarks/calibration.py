@@ -30,7 +30,8 @@ from abstain.calibration._groups import Groups
 from abstain.calibration._methods import METHODS, learn
 from abstain.datasets import load_mulan
 from abstain.learners import make
-from abstain.learners._fitting import cross_fit, fit_labels, folds_for
+from abstain.learners._fitting import cross_fit, fit_labels
+from abstain.learners._folds import folds_for
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "calibration"
@@ -169,7 +170,8 @@ def _scored(name: str, learner: str) -> tuple[np.ndarray, ...]:
             X = StandardScaler().fit(X[train]).transform(X)
         target = read_target(Y[train][:, some])
         estimator = LEARNERS[learner]()
-        inner = cross_fit(estimator, X[train], target, folds_for(5, target), n_jobs=None, params={}, split_params={})
+        folds, options = folds_for(5, target), {"n_jobs": None, "params": {}, "split_params": {}, "verbose": 0}
+        _, inner = cross_fit(estimator, X[train], target, folds, **options)
         model = fit_labels(estimator, X[train], target, {})
         _SCORED[name, learner] = inner, Y[train][:, some], model.scores(X[test]), Y[test][:, some]
         print(f"published: {name}, {learner}", flush=True)

@@ -13,7 +13,8 @@ from abstain.calibration._methods import METHODS
 from abstain.calibration._pooled import PooledFit
 from abstain.datasets import load_mulan
 from abstain.learners import make
-from abstain.learners._fitting import cross_fit, fit_labels, folds_for
+from abstain.learners._fitting import cross_fit, fit_labels
+from abstain.learners._folds import folds_for
 
 N_ROWS, N_LABELS, N_SAMPLES = 1500, 40, 3
 RELEVANT = (0, 1, 2, 3, 9, 41)  # numbers of relevant rows where groups of labels begin
@@ -114,7 +115,8 @@ def test_no_harm_on_published_data(name):
     some = (Y[train].sum(axis=0) > 0) & (Y[train].sum(axis=0) < len(train))
     target = read_target(Y[train][:, some])
     learner = make("br-lr")
-    inner = cross_fit(learner, X[train], target, folds_for(5, target), n_jobs=None, params={}, split_params={})
+    folds, options = folds_for(5, target), {"n_jobs": None, "params": {}, "split_params": {}, "verbose": 0}
+    _, inner = cross_fit(learner, X[train], target, folds, **options)
     model = fit_labels(learner, X[train], target, {})
     scores, truth = np.clip(model.scores(X[test]), -16, 16), Y[test][:, some]
     group = np.digitize(Y[train][:, some].sum(axis=0), (1, 2, 3, 6, 21, 101)) - 1
