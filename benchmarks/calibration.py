@@ -1,4 +1,4 @@
-"""``python -m benchmarks.calibration``: does calibration ever do harm? Writes the tables of docs/calibration.md.
+"""``python -m benchmarks.calibration``: does calibration ever do harm? Writes docs/calibration-measured.md.
 
 Sections: simulated, published, speed; name some to measure only these. Their tables are kept in build/calibration.
 """
@@ -35,8 +35,12 @@ from abstain.learners._folds import folds_for
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "calibration"
-PAGE = ROOT / "docs" / "calibration.md"
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+PAGE = ROOT / "docs" / "calibration-measured.md"
+HEAD = """# Does calibration ever do harm?
+
+Written by `python -m benchmarks.calibration`; do not edit. [Probabilities one can trust](calibration.md) says what the
+methods are.
+"""
 NAMES = ("temperature", "sigmoid", "beta", "isotonic", "venn-abers")
 SAMPLES, SAMPLES_AUTO = 50, 8
 N_ROWS = 1500
@@ -239,13 +243,10 @@ SECTIONS = {"simulated": simulated, "published": published, "speed": speed}
 
 
 def write() -> None:
-    """Put the tables that were measured between the markers of the page."""
+    """Write the page of all sections that were measured."""
     kept = [(name, KEPT / f"{name}.md") for name in SECTIONS]
-    parts = [f"### {name.capitalize()}\n\n{file.read_text(encoding='utf-8')}" for name, file in kept if file.exists()]
-    text = PAGE.read_text(encoding="utf-8")
-    head, _, rest = text.partition(BEGIN)
-    tail = rest.partition(END)[2]
-    PAGE.write_text(f"{head}{BEGIN}\n\n" + "\n".join(parts) + f"\n{END}{tail}", encoding="utf-8")
+    parts = [f"## {name.capitalize()}\n\n{file.read_text(encoding='utf-8')}" for name, file in kept if file.exists()]
+    PAGE.write_text("\n".join([HEAD, *parts]), encoding="utf-8")
 
 
 def main() -> None:
