@@ -191,7 +191,10 @@ def test_files_in_the_wrong_order():
 def test_per_cent_and_logits():
     for values, hint in (
         (100 * P, "are these per cent? divide them by 100"),
-        (np.log(P / (1 - P)), ", or say so (--kind logit)"),
+        (
+            np.log(P / (1 - P)),
+            'apply the sigmoid 1/(1+exp(−x)): abstain.label_probabilities(x, kind="logit"), or --kind logit',
+        ),
     ):
         write_table(Table(values, NAMES, IDS), "x.csv")
         assert refused("x.csv", "y.csv", "-o", "new.json").endswith(hint)

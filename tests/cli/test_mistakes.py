@@ -46,7 +46,8 @@ def refused(*arguments, code=1):
 
 PER_CENT = "are these per cent? divide them by 100"
 LOGITS = (
-    'are these logits (log-odds)? apply the sigmoid 1/(1+exp(−x)), as abstain.label_probabilities does for kind="logit"'
+    "are these logits (log-odds)? "
+    'apply the sigmoid 1/(1+exp(−x)): abstain.label_probabilities(x, kind="logit"), or --kind logit'
 )
 WITHOUT = "(--on-error skip or abstain goes on without it)"
 

@@ -38,6 +38,7 @@ from abstain.streams._write.destinations import is_folder
 @options.output
 @options.queue
 @options.reading
+@options.kind
 @with_output
 def budget(
     inputs: Sequence[str],
@@ -50,6 +51,7 @@ def budget(
     output_file: str | None,
     queue: str | None,
     reading: dict[str, Any],
+    kind: Any,
     output: Output,
 ) -> None:
     """Spend a budget of reviews where they save most, over all rows of any number of files.
@@ -79,7 +81,7 @@ def budget(
     options.require_unread([output_file, queue], per_label, review)
     from abstain.streams import budget_files, open_sources
 
-    sources = open_sources(inputs, **reading, passes=2)
+    sources = open_sources(inputs, **reading, kind=kind, passes=2)
     names, m = sources.label_names, sources.n_labels
     with output.progress("budget") as progress:
         found = budget_files(

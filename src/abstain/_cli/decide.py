@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @options.penalty
 @options.queue
 @options.reading
+@options.kind
 @click.option(
     "--on-error",
     type=click.Choice(["fail", "skip", "abstain"]),
@@ -48,6 +49,7 @@ def decide(
     penalty: Penalty | Path,
     queue: str | None,
     reading: dict[str, Any],
+    kind: Any,
     on_error: Any,
     resume: bool,
     cluster: str | None,
@@ -87,10 +89,10 @@ def decide(
     options.require_unread([output_file, queue], penalty)
     from abstain.streams import Job, decide_files, open_sources
 
-    sources = open_sources(inputs, **reading)
+    sources = open_sources(inputs, **reading, kind=kind)
     resolved = options.penalty_of(penalty, sources.label_names, sources.n_labels)
     read_as = {name: value for name, value in reading.items() if name != "format"}
-    job = Job(loss, resolved, on_error=on_error, **read_as)
+    job = Job(loss, resolved, kind=kind, on_error=on_error, **read_as)
     with _hint_at_on_error(on_error), output.progress("decide") as progress:
         summary = decide_files(sources, target, job, queue=queue, resume=resume, progress=progress, cluster=cluster)
     _print_summary(output, summary, options.in_words(loss, penalty), target, queue)

@@ -332,6 +332,13 @@ format_ = click.option(
     metavar="KIND",
     help=f"The kind of input, where its name or its first bytes do not tell: {list_names()}.",
 )
+kind = click.option(
+    "--kind",
+    type=click.Choice(["probability", "logit"]),
+    default="probability",
+    show_default=True,
+    help="What the input holds: probabilities, or logits, of which the sigmoid is taken.",
+)
 
 
 READING = ("form", "id_column", "label_column", "value_column", "labels", "format")

@@ -162,15 +162,15 @@ def hint_at_scale(values: NDArray[Any], rows: NDArray[Any], n_rows: int) -> str:
     >>> from abstain._core.probabilities import hint_at_scale
     >>> hint_at_scale(np.array([97.0, 12.0]), np.array([0, 1]), 2)
     'are these per cent? divide them by 100'
-    >>> hint_at_scale(np.array([2.3, -4.1]), np.array([0, 1]), 2)
-    'are these logits (log-odds)? apply the sigmoid 1/(1+exp(−x)), as abstain.label_probabilities does for kind="logit"'
+    >>> hint_at_scale(np.array([2.3, -4.1]), np.array([0, 1]), 2).partition(":")[0]
+    'are these logits (log-odds)? apply the sigmoid 1/(1+exp(−x))'
     """
     is_score = np.isfinite(values) & (values != -1)  # −1 marks what is missing
     n_wrong = len(np.unique(rows[is_score]))
     if 2 * n_wrong <= n_rows and not (n_wrong >= 5 and 10 * n_wrong >= n_rows):
         return ""
     lowest, highest = values[is_score].min(), values[is_score].max()
-    sigmoid = 'apply the sigmoid 1/(1+exp(−x)), as abstain.label_probabilities does for kind="logit"'
+    sigmoid = 'apply the sigmoid 1/(1+exp(−x)): abstain.label_probabilities(x, kind="logit"), or --kind logit'
     if lowest < 0:
         return f"are these logits (log-odds)? {sigmoid}"
     if 2 <= highest <= LARGEST_LOGIT:

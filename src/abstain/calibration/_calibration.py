@@ -259,7 +259,7 @@ class Calibration:
             raise InvalidDataset(f"has version {quoted(version)}, expected {VERSION}{hint}")
         fields = {"format", "version", "method", "kind", "scale", "n_rows", "log_losses", "labels"}
         _require_fields(content, fields, "the calibration")
-        if content["method"] not in METHODS:
+        if not isinstance(content["method"], str) or content["method"] not in METHODS:
             raise InvalidDataset(f"method is {quoted(content['method'])}; expected {', '.join(METHODS)}")
         if content["kind"] not in KINDS:
             raise InvalidDataset(f"kind is {quoted(content['kind'])}; expected {', '.join(KINDS)}")
@@ -270,6 +270,8 @@ class Calibration:
             raise InvalidDataset("labels: either all have a name, each another one, or none has")
         if not isinstance(content["log_losses"], dict):
             raise InvalidDataset("log_losses is no object")
+        if _require_number(content["scale"], "scale") <= 0:
+            raise InvalidDataset(f"scale is {content['scale']}; expected a number > 0")
         calibration = cls(
             kind=content["kind"],
             label_names=tuple(names) or None,
@@ -277,7 +279,7 @@ class Calibration:
             n_known=np.array([label["known"] for label in labels], np.float64),
             n_relevant=np.array([label["relevant"] for label in labels], np.float64),
             log_losses={str(k): _require_number(v, f"log_losses: {k}") for k, v in content["log_losses"].items()},
-            scale=_require_number(content["scale"], "scale"),
+            scale=float(content["scale"]),
             _method=method.from_dicts(labels),
         )
         calibration._require_monotone()
@@ -289,8 +291,8 @@ class Calibration:
         grid = np.linspace(self._method.low, self._method.high, 17)
         p = self._method.probabilities(grid, labels)
         wrong = (p < 0) | (p > 1) | (np.diff(p, axis=0, prepend=0.0) < -1e-12)
-        if self.scale <= 0 or wrong.any():
-            j = int(np.flatnonzero(wrong.any(axis=0))[0]) if wrong.any() else 0
+        if wrong.any():
+            j = int(np.flatnonzero(wrong.any(axis=0))[0])
             raise InvalidDataset(f"{self._label(j)}: its parameters are of no function that increases from 0 to 1")
 
     def _label(self, j: int) -> str:

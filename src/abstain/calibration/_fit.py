@@ -219,10 +219,15 @@ def _grouped(entries: Entries, cv: Any, groups: Any) -> tuple[Groups, list[Split
     """Return all entries, grouped, and the splits to compare methods by."""
     n = entries.n_rows
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        if groups is not None:
+            raise InvalidParameter(f"groups need a splitter that keeps them together, such as cv=GroupKFold({cv})")
         rows = GroupedRows(int(cv))
         rows.add(entries)
         return rows.merged()
-    splitter = check_cv(cv)
+    try:
+        splitter = check_cv(cv)
+    except ValueError as reason:
+        raise InvalidParameter(f"cv is {cv!r}; expected a number of folds, or a splitter") from reason
     splits = [Split(entries.group(train), entries.group(test)) for train, test in _split(splitter, n, groups)]
     return entries.group(np.arange(n)), splits
 

@@ -14,7 +14,7 @@ from abstain.calibration._kernels import isotonic, venn_abers
 from abstain.calibration._logistic import Sigmoid
 from abstain.calibration._method import Method
 
-PRIOR_EXAMPLES = 50.0  # a label with so many examples of its rarer class is half pooled sigmoid, half its own curve
+PRIOR_EXAMPLES = 200.0  # a label with so many examples of its rarer class is half pooled sigmoid, half its own curve
 STRIDE = 4 * LIMIT  # between labels, when the curves of all labels are one function
 
 
@@ -75,7 +75,7 @@ class CurveMethod(Method):
     ----------
     sigmoid : Sigmoid
     share : float array of shape (n_labels,)
-        The share of the label's own curve, n / (n + 50) for n examples of the rarer class; the rest is the sigmoid's.
+        The share of the label's own curve, n / (n + 200) for n examples of the rarer class; the rest is the sigmoid's.
     curves : Curves
     """
 
@@ -165,8 +165,10 @@ class VennAbers(CurveMethod):
 
     def intervals(self, x: Floats, labels: NDArray[np.intp]) -> Floats:
         """Return the two probabilities of each entry, along a last axis."""
-        x = np.clip(x, self.low[labels], self.high[labels])
-        both, p = self.curves.step(x, labels), self._probabilities(x, labels)
+        both, p = (
+            self.curves.step(np.clip(x, self.low[labels], self.high[labels]), labels),
+            self.probabilities(x, labels),
+        )
         return np.stack([np.minimum(both[..., 0], p), np.maximum(both[..., 1], p)], axis=-1)
 
     def _probabilities(self, x: Floats, labels: NDArray[np.intp]) -> Floats:

@@ -45,57 +45,77 @@ def evaluate(data, first, last, mean, precision, theta, gradient, hessian):  # t
 
 
 @kernel
-def newton_step(gradient, hessian, precision, theta):  # type: ignore[no-untyped-def]
-    """Return the step of Newton's method; slopes at 0 that would become negative stay there."""
-    d = len(theta)
-    system = hessian + precision
-    step = -gradient
-    for a in range(d - 1):
-        if theta[a] <= 0.0 and gradient[a] > 0.0:
-            step[a] = 0.0
-            system[a, :] = 0.0
-            system[:, a] = 0.0
-            system[a, a] = 1.0
-    for a in range(d):  # elimination without pivoting: the system is positive definite
+def solve(system, right):  # type: ignore[no-untyped-def]
+    """Solve a small system in place, by elimination without pivoting: its pivots are positive."""
+    d = len(right)
+    for a in range(d):
         for b in range(a + 1, d):
             factor = system[b, a] / system[a, a]
             for c in range(a, d):
                 system[b, c] -= factor * system[a, c]
-            step[b] -= factor * step[a]
+            right[b] -= factor * right[a]
     for a in range(d - 1, -1, -1):
         for b in range(a + 1, d):
-            step[a] -= system[a, b] * step[b]
-        step[a] /= system[a, a]
-    return step
+            right[a] -= system[a, b] * right[b]
+        right[a] /= system[a, a]
+
+
+@kernel
+def newton_step(gradient, hessian, precision, theta, best):  # type: ignore[no-untyped-def]
+    """Fill in the step to the minimum, over slopes ≥ 0, of the quadratic approximation at theta.
+
+    For each set of slopes that become 0, the others are where the approximation is least; of those that are ≥ 0, the
+    best is taken. There are few slopes, and most often none becomes 0.
+    """
+    d = len(theta)
+    curvature = hessian + precision
+    least = np.inf
+    for zeros in range(1 << (d - 1)):
+        system, step = curvature.copy(), -gradient
+        for a in range(d - 1):
+            if (zeros >> a) & 1:
+                system[a, :] = 0.0
+                system[a, a] = 1.0
+                step[a] = -theta[a]
+        solve(system, step)
+        if np.min(theta[: d - 1] + step[: d - 1]) < 0.0:
+            continue
+        value = np.dot(gradient, step) + 0.5 * np.dot(step, np.dot(curvature, step))
+        if value < least:
+            least = value
+            best[:] = step
+        if zeros == 0:
+            break
 
 
 @kernel
 def fit_labels(data, mean, precision, theta, hessians):  # type: ignore[no-untyped-def]
-    """Argmin over slopes ≥ 0 and the offset of −log posterior, for each label, by Newton's method with projection."""
+    """Argmin over slopes ≥ 0 and the offset of −log posterior, for each label, by Newton's method."""
     indptr = data[3]
     d = len(mean)
     gradient, tried_gradient, tried_hessian = np.empty(d), np.empty(d), np.empty((d, d))
+    step = np.empty(d)
     for j in range(len(theta)):
         first, last = indptr[j], indptr[j + 1]
         hessian = hessians[j]
         value = evaluate(data, first, last, mean, precision, theta[j], gradient, hessian)
         for _ in range(MAX_STEPS):
-            step = newton_step(gradient, hessian, precision, theta[j])
-            length, moved = 1.0, False
+            newton_step(gradient, hessian, precision, theta[j], step)
+            gain = -np.dot(gradient, step)
+            if gain <= TOLERANCE * (1.0 + abs(value)):
+                break
+            length = 1.0
             while length > 1e-8:
                 tried = theta[j] + length * step
                 tried[: d - 1] = np.maximum(tried[: d - 1], 0.0)
-                gain = -np.dot(gradient, tried - theta[j])
-                if gain <= TOLERANCE * (1.0 + abs(value)):
-                    break
                 reached = evaluate(data, first, last, mean, precision, tried, tried_gradient, tried_hessian)
-                if reached <= value - 1e-4 * gain:
-                    theta[j], value, moved = tried, reached, True
-                    gradient[:], hessian[:] = tried_gradient, tried_hessian
+                if reached <= value - 1e-4 * length * gain:
                     break
                 length *= 0.5
-            if not moved:
+            if length <= 1e-8:
                 break
+            theta[j], value = tried, reached
+            gradient[:], hessian[:] = tried_gradient, tried_hessian
 
 
 @kernel
@@ -125,10 +145,12 @@ def isotonic(weight, relevant, indptr, blocks, values):  # type: ignore[no-untyp
     for j in range(len(indptr) - 1):
         pool_adjacent(weight, relevant, indptr[j], indptr[j + 1], 1, blocks)
         block = i = indptr[j + 1] - 1
+        value = 1.0
         while i >= indptr[j]:
             if i == parent[block]:
                 block = i
-            values[i] = pooled_relevant[block] / pooled_weight[block]
+            value = min(value, pooled_relevant[block] / pooled_weight[block])  # sums of weights are rounded
+            values[i] = value
             i -= 1
 
 
@@ -162,4 +184,5 @@ def venn_abers(weight, relevant, indptr, left, right, values):  # type: ignore[n
                         after = right_parent[after]
                     else:
                         break
-                values[k, added] = r / w
+                previous = values[k - 1, added] if k > 2 * first else 0.0
+                values[k, added] = min(max(r / w, previous), 1.0)  # sums of weights are rounded

@@ -100,7 +100,7 @@ class Temperature(LogisticMethod):
         """Learn the slope."""
         slope, m = fit_common(cls._observations(groups), identity=np.array(cls.identity)), groups.n_labels
         low, high = groups.ranges()
-        return cls(np.full(m, low.min()), np.full(m, high.max()), np.tile(slope, (m, 1)), np.zeros(m))
+        return cls(low, high, np.tile(slope, (m, 1)), np.zeros(m))
 
 
 class Sigmoid(LogisticMethod):

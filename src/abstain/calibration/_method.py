@@ -6,9 +6,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from abstain._utils.types import Floats
-from abstain.calibration._groups import Groups
+from abstain.calibration._groups import LIMIT, Groups
+
+LEAST = float(expit(-LIMIT))  # a probability closer to 0 or 1 is not told apart from it
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,8 @@ class Method(ABC):
 
     def probabilities(self, x: Floats, labels: NDArray[np.intp]) -> Floats:
         """Return the calibrated probabilities of log-odds; `labels` are the labels of the entries, or broadcast."""
-        return self._probabilities(np.clip(x, self.low[labels], self.high[labels]), labels)
+        p = self._probabilities(np.clip(x, self.low[labels], self.high[labels]), labels)
+        return np.clip(p, LEAST, 1.0 - LEAST)
 
     @abstractmethod
     def _probabilities(self, x: Floats, labels: NDArray[np.intp]) -> Floats:

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from abstain._utils.errors import InvalidParameter
 from abstain._utils.suggestions import did_you_mean
-from abstain.calibration._groups import LIMIT, Groups
+from abstain.calibration._groups import Groups
 from abstain.calibration._isotonic import Isotonic, VennAbers
 from abstain.calibration._logistic import Beta, Identity, Sigmoid, Temperature
 from abstain.calibration._method import Method
@@ -56,7 +55,7 @@ def _cross_fitted_log_loss(start: Method, splits: Sequence[Split]) -> float:
     loss = weight = 0.0
     for train, test in splits:
         method = type(start).fit(train.with_certain_scores_moved(), start)
-        p = np.clip(method.probabilities(test.scores, test.labels), expit(-LIMIT), expit(LIMIT))
+        p = method.probabilities(test.scores, test.labels)
         loss -= float(test.relevant @ np.log(p) + (test.weight - test.relevant) @ np.log1p(-p))
         weight += float(test.weight.sum())
     return loss / weight

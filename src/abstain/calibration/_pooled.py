@@ -21,7 +21,7 @@ MAX_ROUNDS_FROM_START = 5
 TOLERANCE = 1e-3  # of the changes of μ, in standard deviations, and of the standard deviations themselves
 PRIOR_LABELS = 4.0  # how many labels the prior of Σ counts for
 SLOPE_SPREAD, OFFSET_SPREAD = 0.25, 0.5  # standard deviations between labels, before any label is seen
-SLOPE_DOUBT, OFFSET_DOUBT = 1.0, 2.0  # standard deviations of μ around the identity
+SLOPE_DOUBT, OFFSET_DOUBT = 0.5, 2.0  # standard deviations of μ around the identity
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from abstain._utils.errors import (
     InvalidLabels,
     InvalidParameter,
     InvalidProbabilities,
-    NoProbabilities,
     quoted,
 )
 from abstain._utils.types import Floats
@@ -26,7 +25,6 @@ from abstain.streams._alignment import aligned_batches, open_aligned
 from abstain.streams._bad_values import (
     bad_value_error,
     describe_cell,
-    find_bad_values,
     find_entries,
     find_wrong_truth,
     truth_error,
@@ -301,9 +299,7 @@ def _read_scores(batch: Batch, kind: "Kind") -> "Scores":
     try:
         return Scores.read(batch.table, kind)
     except InvalidProbabilities:
-        error = bad_value_error(batch)
-        is_logit = isinstance(error, NoProbabilities) and find_bad_values(batch)[2].min() < 0
-        raise type(error)(f"{error}{', or say so (--kind logit)' if is_logit else ''}") from None
+        raise bad_value_error(batch) from None
 
 
 def _require_numbers(batch: Batch, kind: str) -> None:

@@ -15,7 +15,7 @@ from abstain._utils.errors import InvalidOutput, InvalidProbabilities
 from abstain.streams._bad_values import OnError, bad_value_error, decide_despite_bad_values, without_bad_rows
 from abstain.streams._formats.base import ArrayFormat, Format
 from abstain.streams._read.batches import Batch
-from abstain.streams._read.sources import Form, Paths, Sources, open_sources
+from abstain.streams._read.sources import Form, Kind, Paths, Sources, open_sources
 from abstain.streams._resume import fingerprint
 from abstain.streams._summary import Summary
 from abstain.streams._write.output_layout import ANSWERS, POSITIONS, OutputLayout
@@ -44,7 +44,7 @@ class Job:
         As for `abstain.decide`.
     penalty : float, str, Penalty or callable
         As for `abstain.decide`.
-    form, id_column, label_column, value_column, labels
+    form, id_column, label_column, value_column, labels, kind
         As for `open_sources`.
     on_error : {"fail", "skip", "abstain"}, default="fail"
         What to do where something is no probability: raise an error that names the place, leave the row out (rows
@@ -65,6 +65,7 @@ class Job:
     label_column: str | None
     value_column: str | None
     labels: tuple[str, ...] | None
+    kind: Kind
     on_error: OnError
 
     def __init__(
@@ -77,6 +78,7 @@ class Job:
         label_column: str | None = None,
         value_column: str | None = None,
         labels: Sequence[str] | None = None,
+        kind: Kind = "probability",
         on_error: OnError = "fail",
     ) -> None:
         given = {
@@ -87,6 +89,7 @@ class Job:
             "label_column": label_column,
             "value_column": value_column,
             "labels": None if labels is None else tuple(labels),
+            "kind": kind,
             "on_error": on_error,
         }
         for name, value in given.items():
@@ -117,6 +120,7 @@ class Job:
             label_column=self.label_column,
             value_column=self.value_column,
             labels=self.labels,
+            kind=self.kind,
             format=format,
             row_groups=row_groups,
         )
@@ -170,5 +174,5 @@ class Job:
     def fingerprint(self, sources: Sources) -> str:
         """Return a text that identifies this job on some files."""
         columns = self.id_column, self.label_column, self.value_column
-        read_as = self.form, columns, sources.label_names, self.on_error, version("abstain")
+        read_as = self.form, columns, sources.label_names, self.kind, self.on_error, version("abstain")
         return fingerprint(self.loss, self.penalty, sources.n_labels, *read_as)

@@ -6,6 +6,8 @@ from functools import cached_property
 from os import PathLike
 from typing import Any, Literal
 
+from scipy.special import expit
+
 from abstain._utils.errors import InvalidDataset, InvalidParameter
 from abstain.streams._formats.base import ColumnFormat
 from abstain.streams._formats.input_file import InputFile, naming_file
@@ -19,6 +21,7 @@ from abstain.streams._read.source_table import SourceTable
 from abstain.streams._read.wide import WideTable
 
 Form = Literal["wide", "long"]
+Kind = Literal["probability", "logit"]
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 
@@ -43,9 +46,12 @@ class Sources:
         The name of the column with the names of the rows; None if there is none.
     id_type : pyarrow.DataType, or None
         The type of that column.
+    kind : {"probability", "logit"}
+        What the files hold; `batches` gives the probabilities of logits.
     """
 
-    def __init__(self, tables: Sequence[SourceTable]) -> None:
+    def __init__(self, tables: Sequence[SourceTable], kind: Kind = "probability") -> None:
+        self.kind: Kind = kind
         self._tables = tuple(tables)
         first = tables[0]
         self.label_names: tuple[str, ...] | None = first.label_names
@@ -86,7 +92,7 @@ class Sources:
 
     def each_file(self) -> Iterator["Sources"]:
         """Return each file by itself."""
-        return (Sources([table]) for table in self._tables)
+        return (Sources([table], self.kind) for table in self._tables)
 
     def with_labels(self, names: Sequence[str]) -> "Sources":
         """Return the same files with some of their labels, in this order."""
@@ -94,7 +100,7 @@ class Sources:
         for table in self._tables:
             with naming_file(table.file.name):
                 found.append(table.with_labels(names))
-        return Sources(found)
+        return Sources(found, self.kind)
 
     def require_labels(self) -> None:
         """Raise `InvalidDataset` if there is no label, as in a long table without rows."""
@@ -108,7 +114,7 @@ class Sources:
             with naming_file(table.file.name):
                 for batch in table.batches(n_rows_before):
                     n = batch.first_row + len(batch)
-                    yield batch
+                    yield batch if self.kind == "probability" else batch.with_values(expit(batch.table.values))
             n_rows_before += n
 
     @property
@@ -145,6 +151,7 @@ def open_sources(
     value_column: str | None = None,
     labels: Sequence[str] | None = None,
     format: str | None = None,  # noqa: A002 - as the command line calls it
+    kind: Kind = "probability",
     passes: int = 1,
     row_groups: Sequence[int] | None = None,
 ) -> Sources:
@@ -170,6 +177,8 @@ def open_sources(
         once more (standard input must then be called long here).
     format : str, optional
         The format of the files, where it is not told by their names: "csv", "arrows", …
+    kind : {"probability", "logit"}, default="probability"
+        What wide tables hold: numbers that are used as they are, or logits, of which the sigmoid is taken.
     passes : int, default=1
         How often `Sources.batches` will be called; standard input is copied to the disk if it is more than once.
     row_groups : sequence of int, optional
@@ -205,7 +214,13 @@ def open_sources(
     if form == "wide" and columns.are_long:
         raise InvalidParameter("form: wide tables have no label_column or value_column")
     form = "long" if columns.are_long else form
-    return open_as(inputs, ReadOptions(form, columns, labels, format), passes=passes, row_groups=row_groups)
+    if kind not in ("probability", "logit"):
+        raise InvalidParameter(f"kind is {kind!r}; expected 'probability' or 'logit'")
+    sources = open_as(inputs, ReadOptions(form, columns, labels, format), passes=passes, row_groups=row_groups)
+    if kind == "logit" and sources.is_sparse:
+        raise InvalidParameter(f"kind: what {sources.files[0]} does not list would be a logit of 0, a probability of ½")
+    sources.kind = kind
+    return sources
 
 
 @dataclass(frozen=True)
