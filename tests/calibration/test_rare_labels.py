@@ -118,11 +118,11 @@ def test_no_harm_on_published_data(name):
     folds, options = folds_for(5, target), {"n_jobs": None, "params": {}, "split_params": {}, "verbose": 0}
     _, inner = cross_fit(learner, X[train], target, folds, **options)
     model = fit_labels(learner, X[train], target, {})
-    scores, truth = np.clip(model.scores(X[test]), -16, 16), Y[test][:, some]
+    before, truth = np.clip(model.scores(X[test]), expit(-16.0), expit(16.0)), Y[test][:, some]
     group = np.digitize(Y[train][:, some].sum(axis=0), (1, 2, 3, 6, 21, 101)) - 1
     for method in LOG_LOSS_MARGIN:
-        after = fit(inner, Y[train][:, some], method, kind="logit").transform(scores)
-        loss = [-np.where(truth, np.log(p), np.log1p(-p)) for p in (expit(scores), after)]
+        after = fit(inner, Y[train][:, some], method).transform(before)
+        loss = [-np.where(truth, np.log(p), np.log1p(-p)) for p in (before, after)]
         difference = loss[1] - loss[0]
         for k in range(6):
             by_row = difference[:, group == k].mean(axis=1) if (group == k).any() else np.zeros(2)
