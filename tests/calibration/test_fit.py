@@ -357,6 +357,12 @@ def test_higher_scores_never_get_lower_probabilities_and_nothing_is_extrapolated
 
 
 @pytest.mark.parametrize("method", [*METHODS, "auto"])
+def test_a_single_score(method):
+    p = fit(np.full((30, 1), 0.4), np.ones((30, 1)), method).transform([[0.1], [0.4], [0.9]])
+    assert ((p > 0) & (p < 1)).all()
+
+
+@pytest.mark.parametrize("method", [*METHODS, "auto"])
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_a_few_rows(method, n):
     logits, truth = sample(n)

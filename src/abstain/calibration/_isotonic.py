@@ -37,7 +37,7 @@ class Curves:
     @classmethod
     def compressed(cls, labels: NDArray[np.int64], x: Floats, values: Floats, n_labels: int, *, ends: bool) -> Self:
         """Return curves without superfluous points: of equal values the first is kept, with `ends` also the last."""
-        new = (np.diff(labels) != 0) | np.reshape(np.diff(values, axis=0) != 0, (len(x) - 1, -1)).any(axis=1)
+        new = (np.diff(labels) != 0) | np.any(np.diff(values.reshape(len(x), -1), axis=0) != 0, axis=1)
         kept = np.concatenate([[True], new])
         if ends:
             kept |= np.concatenate([new, [True]])
