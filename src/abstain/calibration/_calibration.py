@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any, Self
@@ -71,9 +71,9 @@ class Calibration:
     n_known: Floats
     n_relevant: Floats
     log_losses: Mapping[str, float]
-    scale: float = 1.0
+    scale: float
     """By which scores are multiplied before they are used as log-odds; 1 unless their kind is "score"."""
-    _method: Method = field(default=None)  # type: ignore[assignment]
+    _method: Method
 
     @property
     def method(self) -> str:

@@ -9,7 +9,7 @@ TOLERANCE = 1e-10  # of the decrement; convergence is quadratic
 
 
 @kernel
-def evaluate(data, first, last, mean, precision, theta, gradient, hessian):  # type: ignore[no-untyped-def]
+def evaluate(data, first, last, mean, precision, theta, gradient, hessian):
     """Return the negative log posterior of one label, without its constant; fill in gradient and Hessian (likelihood).
 
     The gradient includes the prior, the Hessian does not.
@@ -45,7 +45,7 @@ def evaluate(data, first, last, mean, precision, theta, gradient, hessian):  # t
 
 
 @kernel
-def solve(system, right):  # type: ignore[no-untyped-def]
+def solve(system, right):
     """Solve a small system in place, by elimination without pivoting: its pivots are positive."""
     d = len(right)
     for a in range(d):
@@ -61,7 +61,7 @@ def solve(system, right):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def newton_step(gradient, hessian, precision, theta, best):  # type: ignore[no-untyped-def]
+def newton_step(gradient, hessian, precision, theta, best):
     """Fill in the step to the minimum, over slopes ≥ 0, of the quadratic approximation at theta.
 
     For each set of slopes that become 0, the others are where the approximation is least; of those that are ≥ 0, the
@@ -89,7 +89,7 @@ def newton_step(gradient, hessian, precision, theta, best):  # type: ignore[no-u
 
 
 @kernel
-def fit_labels(data, mean, precision, theta, hessians):  # type: ignore[no-untyped-def]
+def fit_labels(data, mean, precision, theta, hessians):
     """Argmin over slopes ≥ 0 and the offset of −log posterior, for each label, by Newton's method."""
     indptr = data[3]
     d = len(mean)
@@ -119,7 +119,7 @@ def fit_labels(data, mean, precision, theta, hessians):  # type: ignore[no-untyp
 
 
 @kernel
-def pool_adjacent(weight, relevant, first, last, step, blocks):  # type: ignore[no-untyped-def]
+def pool_adjacent(weight, relevant, first, last, step, blocks):
     """Pool adjacent violators among the groups of a label, from one end (step 1: the first group, −1: the last).
 
     The blocks of each prefix are kept: block i is the last one once group i is added; the one before it is parent[i],
@@ -139,7 +139,7 @@ def pool_adjacent(weight, relevant, first, last, step, blocks):  # type: ignore[
 
 
 @kernel
-def isotonic(weight, relevant, indptr, blocks, values):  # type: ignore[no-untyped-def]
+def isotonic(weight, relevant, indptr, blocks, values):
     """Isotonic regression of each label at each of its groups."""
     pooled_weight, pooled_relevant, parent = blocks
     for j in range(len(indptr) - 1):
@@ -155,7 +155,7 @@ def isotonic(weight, relevant, indptr, blocks, values):  # type: ignore[no-untyp
 
 
 @kernel
-def venn_abers(weight, relevant, indptr, left, right, values):  # type: ignore[no-untyped-def]
+def venn_abers(weight, relevant, indptr, left, right, values):
     """Isotonic regression at each group and in the gap after it, with an entry added there: irrelevant, relevant."""
     left_weight, left_relevant, left_parent = left
     right_weight, right_relevant, right_parent = right
