@@ -24,7 +24,7 @@ from abstain.calibration._methods import METHODS
 from abstain.calibration._scores import KINDS, Kind, Scores, log_odds
 
 FORMAT, VERSION = "abstain calibration", 1
-ENTRIES_PER_BLOCK = 1 << 18
+ENTRIES_PER_BLOCK = 1 << 15  # so few that temporary arrays stay in the cache
 SHOWN_LABELS = 8
 SHOWN_PROBABILITIES = (0.01, 0.1, 0.5, 0.9)
 

@@ -19,7 +19,7 @@ class Sizes:
     """Columns of a Parquet file that are read side by side: their pages take about `row_groups_read_bytes`."""
     row_group_rows: int = 1 << 20
     """Rows of a row group that is written to a Parquet file."""
-    row_group_bytes: int = 1 << 25
+    row_group_bytes: int = 1 << 24
     """A row group that is written to a Parquet file, in memory."""
     id_run_rows: int = 1 << 21
     """Rows whose hashed names are sorted in memory."""
