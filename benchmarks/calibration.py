@@ -56,7 +56,7 @@ def row(*cells: str) -> str:
 def groups_of(scores: np.ndarray, y_true: np.ndarray) -> Groups:
     n, m = scores.shape
     labels = np.tile(np.arange(m), n)
-    return Groups.of(scores.ravel(), labels, y_true.ravel().astype(float), np.ones(n * m), m)
+    return Groups.of(np.clip(scores.ravel(), -16, 16), labels, y_true.ravel().astype(float), np.ones(n * m), m)
 
 
 def harms(

@@ -32,7 +32,8 @@ def harms(case, methods):
         sample = simulate(case, n_labels=N_LABELS, seed=seed, n_rows=N_ROWS)
         labels = np.tile(np.arange(N_LABELS), N_ROWS)
         truth, weight = sample.y_true.ravel().astype(float), np.ones(sample.y_true.size)
-        groups = Groups.of(sample.scores.ravel(), labels, truth, weight, N_LABELS).with_certain_scores_moved()
+        scores = np.clip(sample.scores.ravel(), -16, 16)
+        groups = Groups.of(scores, labels, truth, weight, N_LABELS).with_certain_scores_moved()
         before = expected_losses(expit(sample.new_scores), sample.new_probabilities)
         n_relevant.append(sample.y_true.sum(axis=0))
         for method in methods:

@@ -47,12 +47,8 @@ class Groups:
     @classmethod
     def of(cls, scores: Floats, labels: NDArray[np.intp], relevant: Floats, weight: Floats, n_labels: int) -> Self:
         """Group entries, given as vectors: score (within ±`LIMIT`), label, whether it is relevant, and weight."""
-        bins = np.rint((np.clip(scores, -LIMIT, LIMIT) + LIMIT) / WIDTH).astype(np.int64)
-        return cls._summed(
-            bins + labels * N_BINS,
-            np.array([weight, weight * relevant, weight * np.clip(scores, -LIMIT, LIMIT)]),
-            n_labels,
-        )
+        bins = np.rint((scores + LIMIT) / WIDTH).astype(np.int64)
+        return cls._summed(bins + labels * N_BINS, np.array([weight, weight * relevant, weight * scores]), n_labels)
 
     @classmethod
     def merged(cls, parts: list[Self]) -> Self:

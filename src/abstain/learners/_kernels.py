@@ -4,7 +4,7 @@ from abstain._utils.compilation import kernel
 
 
 @kernel
-def add_votes(leaves, first, rows, shares, indptr, indices, votes):  # type: ignore[no-untyped-def]
+def add_votes(leaves, first, rows, shares, indptr, indices, votes):
     """Add one tree's votes for each instance: the shares of the training rows in its leaf, for their labels.
 
     The rows of leaf k are rows[first[k]] … rows[first[k + 1] − 1]; the relevant labels of a row are in CSR form.
