@@ -67,9 +67,7 @@ def test_bounds_of_any_prediction_are_those_of_all_vertices(loss_case):
     rows, charged = np.arange(ROWS), 0.1 * (codes[random] == -1).sum(axis=1)
     np.testing.assert_allclose(bounds[:, 0], best[rows, random] + charged, rtol=0, atol=1e-11)
     np.testing.assert_allclose(bounds[:, 1], worst[rows, random] + charged, rtol=0, atol=1e-11)
-    mean = expected_generalized_loss(
-        random_box(ROWS, m), loss.prediction_type(codes[random]), loss=loss, penalty=0.1
-    )
+    mean = expected_generalized_loss(random_box(ROWS, m), loss.prediction_type(codes[random]), loss=loss, penalty=0.1)
     np.testing.assert_allclose(mean, bounds.mean(axis=0))
 
 
@@ -91,7 +89,9 @@ def test_profile_is_the_least_worst_case_for_every_number_of_abstentions(loss_ca
                 np.testing.assert_allclose(prediction.bounds[:, 1], least, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("loss_case", [case for case in cases.LOSS_CASES if case[0] in ("f1", "jaccard", "rank")], ids=str)
+@pytest.mark.parametrize(
+    "loss_case", [case for case in cases.LOSS_CASES if case[0] in ("f1", "jaccard", "rank")], ids=str
+)
 def test_six_labels_by_brute_force(loss_case):
     """More labels can be on both sides at once, so that the search branches more than once."""
     m = 6 if loss_case[0] != "rank" else 5
@@ -430,7 +430,9 @@ def test_budgets_with_limits_per_label_and_instance():
     allocation = abstain.budget.solve(box, per_label=3)
     np.testing.assert_allclose(allocation.prediction.expected_loss.sum(), np.sort(risk, axis=0)[:-3].sum(), atol=1e-11)
     allocation = abstain.budget.solve(box, per_instance=2)
-    np.testing.assert_allclose(allocation.prediction.expected_loss, np.sort(risk, axis=1)[:, :-2].sum(axis=1), atol=1e-11)
+    np.testing.assert_allclose(
+        allocation.prediction.expected_loss, np.sort(risk, axis=1)[:, :-2].sum(axis=1), atol=1e-11
+    )
     never = abstain.budget.solve(box, per_label=[0, 1, 1, 1, 1, 1])
     assert not never.price.decide(box).abstained[:, 0].any()
 
@@ -453,9 +455,13 @@ def test_reviews_save_what_the_best_answer_adds_in_the_worst_case(loss):
             tried = np.stack([codes, codes])
             tried[:, label] = 0, 1
         one = abstain.Intervals(*(np.repeat(end[row : row + 1], len(tried), axis=0) for end in (box.lower, box.upper)))
-        after = expected_generalized_loss(
-            one, chosen.prediction_type(tried), loss=loss, penalty=0.0, per_instance=True
-        )[:, 1] if loss != "rank" or len(tried) > 1 else np.zeros(1)
+        after = (
+            expected_generalized_loss(one, chosen.prediction_type(tried), loss=loss, penalty=0.0, per_instance=True)[
+                :, 1
+            ]
+            if loss != "rank" or len(tried) > 1
+            else np.zeros(1)
+        )
         assert saves == pytest.approx(after.min() - before[row], abs=1e-11)
     assert (np.diff(queue.saves) <= 0).all()
     frame = queue.to_frame()

@@ -149,14 +149,18 @@ class Intervals:
         """
         counts = Table(relevant) if not isinstance(relevant, Table) else relevant
         if sparse.issparse(counts.values):
-            raise InvalidProbabilities("relevant: intervals of counts are dense, as [0, s / (n + s)] is not 0; pass an array")
+            raise InvalidProbabilities(
+                "relevant: intervals of counts are dense, as [0, s / (n + s)] is not 0; pass an array"
+            )
         k, n = np.asarray(counts.values, np.float64), np.asarray(total, np.float64)
         if isinstance(s, bool) or not isinstance(s, Real) or not 0 < s < np.inf:
             raise InvalidProbabilities(f"s is {s!r}; expected a number > 0")
         try:
             n = np.broadcast_to(n, k.shape)
         except ValueError as reason:
-            raise InvalidProbabilities(f"total has shape {n.shape}, which does not fit {k.shape} of relevant") from reason
+            raise InvalidProbabilities(
+                f"total has shape {n.shape}, which does not fit {k.shape} of relevant"
+            ) from reason
         bad = np.argwhere(~((k >= 0) & (k <= n) & np.isfinite(n)))
         if len(bad):
             i, j = bad[0]

@@ -172,9 +172,7 @@ def aligned_blocks(
         yield SharedBlock(rows, shape, left, labels), values, codes
 
 
-def aligned_intervals(
-    ends: Bounds, partial: Prediction, entries: int
-) -> Iterator[tuple[Block, Bounds, NDArray[Any]]]:
+def aligned_intervals(ends: Bounds, partial: Prediction, entries: int) -> Iterator[tuple[Block, Bounds, NDArray[Any]]]:
     """Yield blocks with intervals, of which sparse ones are stored at the same places, and the codes of a prediction."""
     lower, upper = (aligned_blocks(end, partial, entries) for end in ends)
     for (block, low, codes), (_, high, _) in zip(lower, upper, strict=True):

@@ -20,6 +20,7 @@ from abstain._core.predict_proba import is_vector_of_one_label, label_probabilit
 from abstain._core.tables import Matrix, dense
 from abstain._core.targets import Target
 from abstain._utils.errors import InvalidLabels, InvalidParameter
+from abstain._utils.types import Floats
 from abstain.calibration import Calibration
 from abstain.learners._blend import BlendedClassifier
 from abstain.learners._folds import fill_gaps, rows_of
@@ -62,6 +63,21 @@ class LabelModel:
         learnt = calibration.transform(self._learnt(X, label_scores))
         probabilities: NDArray[np.float64] = self._for_all_labels(learnt, base_rates)
         return probabilities
+
+    def intervals(self, X: Any, calibration: Calibration | None) -> tuple[Floats, Floats]:
+        """Return lower and upper probabilities, of a calibration by venn-abers or of the estimator itself.
+
+        Those of labels that are constant in training are [k / (n + 1), (k + 1) / (n + 1)], with k of n relevant.
+        """
+        counts = self.frequencies * self.n_instances
+        if calibration is None:
+            learnt = [self._learnt(X, lambda model, X, end=end: model.predict_intervals(X)[end]) for end in (0, 1)]
+        else:
+            box = calibration.intervals(self._learnt(X, label_scores))
+            learnt = [box.lower, box.upper]
+        constants = counts / (self.n_instances + 1.0), (counts + 1.0) / (self.n_instances + 1.0)
+        lower, upper = map(self._for_all_labels, learnt, constants)
+        return lower, upper
 
     def _learnt(self, X: Any, predict: Callable[[Any, Any], Matrix]) -> Matrix:
         """Return what the estimator predicts of the labels that it has learnt."""

@@ -239,9 +239,7 @@ class Loss(ABC):
         """Write the risk profile of a block into `out`."""
 
     @abstractmethod
-    def attain(
-        self, block: Block, p: Any, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
-    ) -> None:
+    def attain(self, block: Block, p: Any, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes) -> None:
         """Write into `codes` the best answers with n_abstained[i] abstentions in row i."""
 
     def decide(self, block: Block, p: Any, penalty: BoundPenalty, out: BlockAnswers) -> None:
