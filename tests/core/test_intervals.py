@@ -383,7 +383,7 @@ def test_members_span_intervals():
     np.testing.assert_allclose(narrow.lower, np.quantile(members, 0.1, axis=1))
     assert abstain.decide(narrow).label_names == ("a", "b", "c", "d")
     members[3, 2, 1] = 1.5
-    with pytest.raises(abstain.InvalidProbabilities, match="row 3, member 2, label 1 is 1.5"):
+    with pytest.raises(abstain.InvalidProbabilities, match=r"row 3, member 2, label 1 is 1\.5"):
         abstain.Intervals.from_members(members)
     with pytest.raises(abstain.InvalidProbabilities, match="n_members"):
         abstain.Intervals.from_members(members[0])
@@ -395,7 +395,7 @@ def test_counts_give_imprecise_dirichlet_intervals():
     box = abstain.Intervals.from_counts(pd.DataFrame({"sky": [3], "sea": [0]}), [[4, 8]], s=1)
     np.testing.assert_allclose(box.lower, [[3 / 5, 0]])
     np.testing.assert_allclose(box.upper, [[4 / 5, 1 / 9]])
-    with pytest.raises(abstain.InvalidProbabilities, match="row 0.*\\(label 'sky'\\) is 3 of 2"):
+    with pytest.raises(abstain.InvalidProbabilities, match=r"row 0.*\(label 'sky'\) is 3 of 2"):
         abstain.Intervals.from_counts(pd.DataFrame({"sky": [3]}), 2)
     with pytest.raises(abstain.InvalidProbabilities, match="s is 0"):
         abstain.Intervals.from_counts([[1]], [[2]], s=0)

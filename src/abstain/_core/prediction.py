@@ -72,7 +72,7 @@ class _Partial(ABC):
         self.expected_loss: Floats = np.full(codes.shape[0], np.nan) if expected_loss is None else expected_loss
         """The expected generalised loss of each instance, penalty included; NaN if it is not known."""
         self._gap: Floats | None = None
-        self._bounds: BoundsOfExpectedLoss | Floats | None = None
+        self._bounds: Any = None  # BoundsOfExpectedLoss until they are asked for, then an array
 
     @property
     def bounds(self) -> Floats:

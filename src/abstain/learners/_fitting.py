@@ -71,7 +71,8 @@ class LabelModel:
         """
         counts = self.frequencies * self.n_instances
         if calibration is None:
-            learnt = [self._learnt(X, lambda model, X, end=end: model.predict_intervals(X)[end]) for end in (0, 1)]
+            none = np.empty((_num_samples(X), 0))
+            learnt = list(self.estimator.predict_intervals(X)) if len(self.columns) else [none, none]
         else:
             box = calibration.intervals(self._learnt(X, label_scores))
             learnt = [box.lower, box.upper]

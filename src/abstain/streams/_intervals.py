@@ -26,6 +26,9 @@ class RuleOptions(NamedTuple):
     optimism: float | None = None
 
 
+MINIMAX = RuleOptions()
+
+
 def open_intervals(
     inputs: Paths,
     upper: Paths | None = None,
@@ -41,7 +44,7 @@ def open_intervals(
     kind: Kind = "probability",
     row_groups: Sequence[int] | None = None,
 ) -> Sources:
-    """Open files of intervals of probabilities, which may be larger than memory, to be given to `decide_files`.
+    r"""Open files of intervals of probabilities, which may be larger than memory, to be given to `decide_files`.
 
     Parameters
     ----------
@@ -66,7 +69,7 @@ def open_intervals(
     >>> from abstain.streams import Job, decide_files, open_intervals
     >>> with tempfile.TemporaryDirectory() as name:
     ...     folder = Path(name)
-    ...     _ = (folder / "p.csv").write_text("id,sky_lower,sky_upper,sea_lower,sea_upper\\na,.9,.97,.3,.6\\n")
+    ...     _ = (folder / "p.csv").write_text("id,sky_lower,sky_upper,sea_lower,sea_upper\na,.9,.97,.3,.6\n")
     ...     summary = decide_files(open_intervals(folder / "p.csv"), folder / "d.csv", Job("hamming", 0.2))
     ...     print((folder / "d.csv").read_text())
     "id","sky","sea"
@@ -108,7 +111,7 @@ class IntervalBatch(Batch):
     """
 
     lower: Table | None = None
-    options: RuleOptions = RuleOptions()
+    options: RuleOptions = MINIMAX
 
     @property
     def probabilities(self) -> Intervals:
@@ -172,14 +175,14 @@ def _with_both_ends(files: Sources, options: RuleOptions) -> IntervalSources:
     if names is None or files.is_sparse:
         kind = "does not name its columns" if names is None else "is long or sparse"
         raise InvalidDataset(
-            f"{file}: {kind}; intervals in one file are wide, with columns <label>_lower and <label>_upper. Or give two "
-            "files, of the lower and of the upper ends (--upper)"
+            f"{file}: {kind}; intervals in one file are wide, with columns <label>_lower and <label>_upper. Or give "
+            "two files, of the lower and of the upper ends (--upper)"
         )
     odd = next((name for name in names if not name.endswith(ENDS)), None)
     if odd is not None:
         raise InvalidDataset(
-            f"{file}: column {quoted(odd)} ends in neither _lower nor _upper; intervals have these two columns for each "
-            "label (--labels chooses labels, --id-column the column of ids)"
+            f"{file}: column {quoted(odd)} ends in neither _lower nor _upper; intervals have these two columns for "
+            "each label (--labels chooses labels, --id-column the column of ids)"
         )
     labels = tuple(dict.fromkeys(name[: -len(ENDS[0])] for name in names))
     at = {name: k for k, name in enumerate(names)}

@@ -22,8 +22,8 @@ from abstain.streams._resume import fingerprint
 from abstain.streams._summary import Summary
 from abstain.streams._write.output_layout import ANSWERS, POSITIONS, OutputLayout
 
-Decider = Callable[[Table], Prediction]
-"""Decides on a block of rows."""
+Decider = Callable[[Any], Prediction]
+"""Decides on a block of rows: a `Table`, or `Intervals`."""
 
 
 class Progress(Protocol):

@@ -55,7 +55,8 @@ class BlockProfile(NamedTuple):
 
     def rows(self, rows: slice) -> "BlockProfile":
         """Return a view of some rows."""
-        return BlockProfile(*(None if part is None else part[rows] for part in self))
+        start, gap = (None if part is None else part[rows] for part in (self.start, self.gap))
+        return BlockProfile(self.values[rows], self.order_keys[rows], start, gap)
 
 
 class BlockAnswers(NamedTuple):
@@ -256,9 +257,7 @@ class Loss(ABC):
         """Whether labels are decided independently of each other, so that sparse rows need not be packed."""
         return False
 
-    def decide_entries(
-        self, stored: StoredEntries, p: NDArray[np.floating[Any]], penalty: BoundPenalty, out: BlockAnswers
-    ) -> None:
+    def decide_entries(self, stored: StoredEntries, p: Any, penalty: BoundPenalty, out: BlockAnswers) -> None:
         """Write the best answers of sparse rows as they are stored; for losses that decide by entry."""
         raise NotImplementedError
 
