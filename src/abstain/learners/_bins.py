@@ -29,10 +29,10 @@ class QuantileBins:
 
     @classmethod
     def fit(cls, X: Any, weight: Floats, *, n_bins: int) -> Self:
-        """Cut at the weighted quantiles k / n_bins, which are values of the feature itself; missing values are left out.
+        """Cut at the weighted quantiles k / n_bins, which are values of the feature; missing values are left out.
 
-        Where a quantile is the greatest value, the cut is at the next smaller one: a feature of two values has two bins,
-        however rare one of them is.
+        Where a quantile is the greatest value, the cut is at the next smaller one: a feature of two values has two
+        bins, however rare one of them is.
         """
         shares = np.arange(1, n_bins) / n_bins
         cuts = np.full((X.shape[1], n_bins - 1), np.inf)
@@ -73,7 +73,7 @@ class QuantileBins:
 
 
 def feature_blocks(X: Any) -> Iterator[tuple[slice, Floats]]:
-    """Iterate over the features, some at a time, as dense arrays; zeros that a sparse X does not store are values, too."""
+    """Iterate over the features, some at a time, as dense arrays, with the zeros that a sparse X does not store."""
     d, is_sparse = X.shape[1], sparse.issparse(X)
     table = sparse.csc_array(X) if is_sparse else X
     for begin in range(0, d, FEATURES_PER_BLOCK):

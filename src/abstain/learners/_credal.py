@@ -69,10 +69,10 @@ class CredalClassifier(ClassifierMixin, BaseEstimator, ABC):
                 "0 and 1 (n_instances × n_labels): for one label, y.reshape(-1, 1)"
             )
         check_consistent_length(X, target.labels)
+        if sample_weight is not None and not np.any(sample_weight):
+            raise InvalidParameter("sample_weight: all weights are zero; there is nothing to learn from")
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         counted = weight > 0
-        if not counted.any():
-            raise InvalidParameter("sample_weight: all weights are 0; there is nothing to learn from")
         labels = dense(target.labels, "y")
         self.classes_ = [np.array([0, 1])] * labels.shape[1]
         self._fit(X[counted], labels[counted], weight[counted])
@@ -124,10 +124,10 @@ class CredalClassifier(ClassifierMixin, BaseEstimator, ABC):
         return (self.predict_proba(X) > 0.5).astype(np.int64)
 
     def _require_s(self) -> float:
-        is_number = isinstance(self.s, Real) and not isinstance(self.s, bool)
-        if not is_number or not 0 < self.s < np.inf:
-            raise InvalidParameter(f"s is {quoted(self.s)}; expected a positive number of instances")
-        return float(self.s)
+        s: Any = self.s  # whatever a user has passed
+        if not isinstance(s, Real) or isinstance(s, bool) or not 0 < float(s) < np.inf:
+            raise InvalidParameter(f"s is {quoted(s)}; expected a positive number of instances")
+        return float(s)
 
     def _check_features(self, X: Any, *, reset: bool) -> Any:
         finite = True if sparse.issparse(X) else "allow-nan"

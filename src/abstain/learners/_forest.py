@@ -45,12 +45,10 @@ class Tree:
         first = np.append(0, np.cumsum(np.bincount(leaves)))
         totals = np.bincount(leaves, weight)
         shares = weight[rows] / totals[leaves[rows]]
-        return cls(
-            first.astype(np.int32), rows.astype(np.int32), shares.astype(np.float32), totals.astype(np.float32)
-        )
+        return cls(first.astype(np.int32), rows.astype(np.int32), shares.astype(np.float32), totals.astype(np.float32))
 
     def lower_shares(self, s: float) -> NDArray[np.float32]:
-        """Return the share of each row in its leaf's vote, if rows of weight s that vote for nothing are added to it."""
+        """Return the share of each row in its leaf's vote, if rows of weight s without any label are added to it."""
         return self.shares * np.repeat(self.totals / (self.totals + np.float32(s)), np.diff(self.first))
 
 
