@@ -125,7 +125,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _require_s(self) -> float:
         s: Any = self.s  # whatever a user has passed
-        if not isinstance(s, Real) or isinstance(s, bool) or not 0 < float(s) < np.inf:
+        if isinstance(s, bool) or not isinstance(s, Real) or not 0 < float(s) < np.inf:
             raise InvalidParameter(f"s is {quoted(s)}; expected a positive number of instances")
         return float(s)
 

@@ -1,0 +1,243 @@
+"""``make skeptical``: skeptical predictions against partial abstention at equal abstention; writes docs/skeptical.md.
+
+Skeptical predictions (Destercke 2015) answer a label if all probabilities of its interval are on the same side of ½.
+What each data set and learner gives is kept in build/skeptical, so that an interrupted run goes on where it was.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from tests.support.data import DATA
+from tqdm import tqdm
+
+from abstain._utils.atomic import atomic_write
+from abstain.experiment import Problem, load
+from abstain.experiment._models import title
+from abstain.experiment._plan import Fold
+from abstain.learners import make
+
+ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "build" / "skeptical"
+DOCS = ROOT / "docs"
+DATASETS = "emotions", "scene", "yeast", "cal500"
+LEARNERS = "ncc", "credal-forest"
+STRENGTHS = 0.25, 0.5, 1.0, 2.0, 4.0, 8.0  # s of the imprecise Dirichlet model
+N_FOLDS = 10
+KEYS = ["dataset", "learner", "s"]
+STANDARD_ERRORS = 2.0  # a difference beyond so many counts
+LINES = {
+    "skeptical_error": ("skeptical: intervals off ½", "#d55e00", "^"),
+    "partial_error": ("partial abstention: price on |p − ½|", "#0072b2", "o"),
+    "complete_error": ("labels at random", "#888888", "s"),
+}
+
+
+def percent(values: np.ndarray) -> float:
+    return 100.0 * float(np.mean(values)) if np.size(values) else np.nan
+
+
+def error_at_equal_abstention(probabilities: np.ndarray, is_wrong: np.ndarray, n_open: int) -> float:
+    """The error rate of the answers, in per cent, if the n_open most uncertain labels are left open.
+
+    This is what a linear penalty does for the Hamming loss: it leaves open what is nearer to ½ than its price allows.
+    Of labels that are equally uncertain some are left open at random; the rate is the expected one.
+    """
+    n_answered = is_wrong.size - n_open
+    if n_answered == 0:
+        return np.nan
+    confidence, is_wrong = np.abs(probabilities - 0.5).ravel(), is_wrong.ravel()
+    last = np.partition(confidence, n_open)[n_open]  # the least certain of the answers
+    above, tied = confidence > last, confidence == last
+    answered_of_tied = n_answered - np.count_nonzero(above)
+    n_wrong = np.count_nonzero(is_wrong & above) + answered_of_tied * np.mean(is_wrong[tied])
+    return 100.0 * n_wrong / n_answered
+
+
+def of_fold(fold: Fold) -> Iterator[dict[str, object]]:
+    """Iterate over s: the rates of a fold."""
+    train, test = fold.rows
+    features, labels = fold.problem.features, fold.problem.labels
+    model = make(fold.learner, random_state=fold.random_state).fit(features[train], labels[train])
+    truth = labels[test] == 1
+    frequency = labels[train].mean(axis=0)
+    rarer = np.tile(np.minimum(frequency, 1.0 - frequency), (len(test), 1))
+    for s in STRENGTHS:
+        model.set_params(s=s)
+        probabilities = model.predict_proba(features[test])
+        lower, upper = model.predict_intervals(features[test])
+        is_answered = (lower > 0.5) | (upper < 0.5)
+        is_wrong = (probabilities > 0.5) != truth
+        assert np.array_equal((lower > 0.5)[is_answered], (probabilities > 0.5)[is_answered])
+        yield {
+            "dataset": fold.problem.name,
+            "learner": fold.learner,
+            "s": s,
+            "fold": fold.number + 1,
+            "abstention": percent(~is_answered),
+            "skeptical_error": percent(is_wrong[is_answered]),
+            "partial_error": error_at_equal_abstention(probabilities, is_wrong, np.count_nonzero(~is_answered)),
+            "complete_error": percent(is_wrong),
+            "answered_accuracy": percent(~is_wrong[is_answered]),
+            "open_accuracy": percent(~is_wrong[~is_answered]),
+            "answered_rarer_value": percent(rarer[is_answered]),
+            "open_rarer_value": percent(rarer[~is_answered]),
+        }
+
+
+def run() -> pd.DataFrame:
+    KEPT.mkdir(parents=True, exist_ok=True)
+    problems = [load(name, folder=DATA) for name in DATASETS]
+    folds = [
+        Fold(problem, learner, k, N_FOLDS, 0) for problem in problems for learner in LEARNERS for k in range(N_FOLDS)
+    ]
+    tables = []
+    for fold in tqdm(folds, "folds"):
+        file = KEPT / f"{fold.name}.csv"  # with a fingerprint of data and versions
+        if not file.exists():
+            with atomic_write(file) as target:
+                pd.DataFrame(of_fold(fold)).to_csv(target, index=False)
+        tables.append(pd.read_csv(file))
+    return pd.concat(tables, ignore_index=True)
+
+
+def with_differences(results: pd.DataFrame) -> pd.DataFrame:
+    return results.assign(
+        difference=results.skeptical_error - results.partial_error,
+        accuracy_difference=results.answered_accuracy - results.open_accuracy,
+    )
+
+
+def summary(results: pd.DataFrame) -> pd.DataFrame:
+    """Means over the folds, and standard errors; folds without any answer, or without open labels, do not count."""
+    groups = with_differences(results).drop(columns="fold").groupby(KEYS, sort=False)
+    n_folds = groups.skeptical_error.count().rename("folds")
+    return pd.concat([groups.mean(), groups.sem().add_suffix("_se"), n_folds], axis=1)
+
+
+def cell(row: pd.Series, name: str, sign: str = "") -> str:
+    if np.isnan(row[name]):
+        return "–"
+    error = row[f"{name}_se"]
+    return f"{row[name]:{sign}.2f}" + ("" if np.isnan(error) else f" ± {error:.2f}")
+
+
+def verdict(row: pd.Series, name: str) -> str:
+    """Whether a difference is positive, beyond the standard errors of the folds."""
+    if row.folds < 2 or np.isnan(row[f"{name}_se"]):
+        return "–"
+    margin = STANDARD_ERRORS * row[f"{name}_se"]
+    return "yes" if row[name] > margin else "the reverse" if row[name] < -margin else "undecided"
+
+
+def table(means: pd.DataFrame) -> str:
+    head = (
+        "| data | learner | s | left open, % | wrong, skeptical, % | wrong, partial abstention, % | difference "
+        "| partial abstention errs less |\n|---|---|---|---|---|---|---|---|"
+    )
+    lines = (
+        f"| {name} | {learner} | {s:g} | {cell(row, 'abstention')} | {cell(row, 'skeptical_error')} "
+        f"| {cell(row, 'partial_error')} | {cell(row, 'difference', '+')} | {verdict(row, 'difference')} |"
+        for (name, learner, s), row in means.iterrows()
+    )
+    return "\n".join([head, *lines])
+
+
+def claim_table(means: pd.DataFrame) -> str:
+    head = (
+        "| data | learner | s | right where answered, % | right where left open, % | difference | holds "
+        "| rarer value, answered, % | rarer value, left open, % |\n|---|---|---|---|---|---|---|---|---|"
+    )
+    lines = (
+        f"| {name} | {learner} | {s:g} | {cell(row, 'answered_accuracy')} | {cell(row, 'open_accuracy')} "
+        f"| {cell(row, 'accuracy_difference', '+')} | {verdict(row, 'accuracy_difference')} "
+        f"| {row.answered_rarer_value:.1f} | {row.open_rarer_value:.1f} |".replace("nan", "–")
+        for (name, learner, s), row in means.iterrows()
+    )
+    return "\n".join([head, *lines])
+
+
+def count(means: pd.DataFrame, name: str) -> str:
+    """How often a difference is positive, for each learner."""
+    words = []
+    for learner in LEARNERS:
+        found = means.xs(learner, level="learner").apply(verdict, axis=1, name=name)
+        judged = found[found != "–"]
+        parts = [f"{(judged == word).sum()} {word}" for word in ("yes", "undecided", "the reverse")]
+        by_data = judged[judged == "the reverse"].index.get_level_values("dataset").unique()
+        where = f" ({', '.join(by_data)})" if len(by_data) else ""
+        words.append(f"{learner}: {', '.join(parts)}{where}, of {len(judged)}")
+    return "; ".join(words)
+
+
+def draw(means: pd.DataFrame, path: Path) -> None:
+    figure = Figure(figsize=(11, 5.6), layout="constrained")
+    axes = figure.subplots(len(LEARNERS), len(DATASETS))
+    for row, learner in zip(axes, LEARNERS, strict=True):
+        for ax, name in zip(row, DATASETS, strict=True):
+            part = means.loc[(name, learner)].dropna(subset=["skeptical_error"])
+            for column, (label, colour, marker) in LINES.items():
+                is_first = ax is axes[0, 0]
+                ax.errorbar(
+                    part.abstention,
+                    part[column],
+                    part[f"{column}_se"],
+                    color=colour,
+                    marker=marker,
+                    markersize=4,
+                    linewidth=1.3,
+                    capsize=2,
+                    linestyle="--" if column == "complete_error" else "-",
+                    label=label if is_first else None,
+                )
+            for s, point in part.iterrows():
+                ax.annotate(
+                    f"{s:g}",
+                    (point.abstention, max(point.skeptical_error, point.partial_error)),
+                    xytext=(0, 7),
+                    textcoords="offset points",
+                    ha="center",
+                    fontsize=7,
+                )
+            ax.set_title(f"{name}, {learner}", fontsize="medium")
+            ax.set_xlim(0, 100)
+            ax.set_ylim(0, None)
+            ax.margins(y=0.15)
+            ax.spines[["top", "right"]].set_visible(False)
+    for ax in axes[-1]:
+        ax.set_xlabel("labels left open, %")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("wrong answers, % of the answers")
+    figure.legend(loc="outside lower center", ncols=len(LINES), frameon=False)
+    figure.savefig(path, dpi=130)
+
+
+def describe(problems: list[Problem]) -> str:
+    return ", ".join(f"{problem.name} ({' × '.join(map(str, problem.shape))})" for problem in problems)
+
+
+def main() -> None:
+    results = run()
+    means = summary(results)
+    (DOCS / "experiments").mkdir(exist_ok=True)
+    results.to_csv(DOCS / "experiments" / "skeptical.csv", index=False, float_format="%.6g", lineterminator="\n")
+    draw(means, DOCS / "experiments" / "skeptical.png")
+    page = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
+    text = page.format(
+        data=describe([load(name, folder=DATA) for name in DATASETS]),
+        learners="; ".join(f"`{name}`, {title(name)}" for name in LEARNERS),
+        strengths=", ".join(f"{s:g}" for s in STRENGTHS),
+        n_folds=N_FOLDS,
+        errors=f"{STANDARD_ERRORS:g}",
+        better=count(means, "difference"),
+        table=table(means),
+        claim=count(means, "accuracy_difference"),
+        claim_table=claim_table(means),
+    )
+    (DOCS / "skeptical.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
