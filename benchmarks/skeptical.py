@@ -28,9 +28,11 @@ STRENGTHS = 0.25, 0.5, 1.0, 2.0, 4.0, 8.0  # s of the imprecise Dirichlet model
 N_FOLDS = 10
 KEYS = ["dataset", "learner", "s"]
 STANDARD_ERRORS = 2.0  # a difference beyond so many counts
+MAX_SHOWN_ABSTENTION = 99.0  # beyond, there are too few answers to draw their rate
+LEAST_DISTANCE = 6.0  # between the values of s that are written into the figure, in per cent of the labels
 LINES = {
-    "skeptical_error": ("skeptical: intervals off ½", "#d55e00", "^"),
-    "partial_error": ("partial abstention: price on |p − ½|", "#0072b2", "o"),
+    "skeptical_error": ("skeptical: answers where the interval is off ½", "#d55e00", "^"),
+    "partial_error": ("partial abstention: answers where p is farthest from ½", "#0072b2", "o"),
     "complete_error": ("labels at random", "#888888", "s"),
 }
 
@@ -177,7 +179,7 @@ def draw(means: pd.DataFrame, path: Path) -> None:
     axes = figure.subplots(len(LEARNERS), len(DATASETS))
     for row, learner in zip(axes, LEARNERS, strict=True):
         for ax, name in zip(row, DATASETS, strict=True):
-            part = means.loc[(name, learner)].dropna(subset=["skeptical_error"])
+            part = means.loc[(name, learner)].query("abstention < @MAX_SHOWN_ABSTENTION")
             for column, (label, colour, marker) in LINES.items():
                 is_first = ax is axes[0, 0]
                 ax.errorbar(
@@ -192,19 +194,18 @@ def draw(means: pd.DataFrame, path: Path) -> None:
                     linestyle="--" if column == "complete_error" else "-",
                     label=label if is_first else None,
                 )
+            written = -np.inf
             for s, point in part.iterrows():
-                ax.annotate(
-                    f"{s:g}",
-                    (point.abstention, max(point.skeptical_error, point.partial_error)),
-                    xytext=(0, 7),
-                    textcoords="offset points",
-                    ha="center",
-                    fontsize=7,
-                )
+                if point.abstention - written < LEAST_DISTANCE:
+                    continue
+                written = point.abstention
+                place = (point.abstention, min(point.skeptical_error, point.partial_error))
+                offset = {"xytext": (0, -14), "textcoords": "offset points", "ha": "center", "fontsize": 8}
+                ax.annotate(f"{s:g}", place, **offset)
             ax.set_title(f"{name}, {learner}", fontsize="medium")
-            ax.set_xlim(0, 100)
-            ax.set_ylim(0, None)
-            ax.margins(y=0.15)
+            ax.set_xlim(0, 102)
+            highest = part[list(LINES)].max().max()
+            ax.set_ylim(-0.1 * highest, 1.1 * highest)
             ax.spines[["top", "right"]].set_visible(False)
     for ax in axes[-1]:
         ax.set_xlabel("labels left open, %")
