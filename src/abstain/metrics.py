@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain._core.blocks import Block
+from abstain._core.expected_bounds import expected_loss_bounds
+from abstain._core.intervals import Intervals, read_probabilities
 from abstain._core.losses import Loss, LossLike, as_loss
 from abstain._core.penalties import BoundPenalty, Penalty, PenaltyLike, as_penalty
 from abstain._core.prediction import PartialPrediction, PartialRanking, Prediction
-from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Matrix, dense
 from abstain._core.truth import Truth, aligned_blocks, differ, read_truth, require_same_table
 from abstain._utils.backends import lazy_backend
@@ -137,7 +138,7 @@ def expected_generalized_loss(
 
     Parameters
     ----------
-    probabilities : array-like, frame or sparse matrix of shape (n_instances, n_labels)
+    probabilities : array-like, frame, sparse matrix or Intervals of shape (n_instances, n_labels)
         As for `abstain.decide`.
     prediction, loss, penalty, per_instance
         As for `generalized_loss`.
@@ -145,6 +146,7 @@ def expected_generalized_loss(
     Returns
     -------
     float, or ndarray of shape (n_instances,)
+        For `Intervals`, the least and the greatest value: an ndarray of shape (2,) or (n_instances, 2).
 
     Examples
     --------
@@ -255,15 +257,17 @@ def _rate(name: str, count: Counter, tables: Tables) -> Any:
     return _quotient(count(**tables))
 
 
-def _quotient(counts: tuple[float, float]) -> float:
+def _quotient(counts: tuple[Any, float]) -> Any:
     part, whole = counts
+    if isinstance(part, np.ndarray):
+        return part / whole if whole else np.full(part.shape, np.nan)
     return float(part / whole) if whole else float("nan")
 
 
-def _total_and_number(losses: Losses, **tables: Any) -> tuple[float, float]:
-    """Return the total loss, and the number of instances."""
+def _total_and_number(losses: Losses, **tables: Any) -> tuple[Any, float]:
+    """Return the total loss, or its bounds, and the number of instances."""
     each = losses(**tables)
-    return float(each.sum()), len(each)
+    return each.sum(axis=0) if each.ndim > 1 else float(each.sum()), len(each)
 
 
 def _abstentions(prediction: Any) -> tuple[float, float]:
@@ -335,8 +339,12 @@ def _realized(
 def _expected(probabilities: Any, prediction: Any, loss: Loss, penalty: Penalty) -> NDArray[np.float64]:
     """Return the expected generalised loss of each instance."""
     answers = _as_partial(prediction, loss)
-    table = Probabilities(probabilities)
+    table = read_probabilities(probabilities)
     require_same_table(table.axes, table.matrix, answers, "probabilities")
+    if isinstance(table, Intervals):
+        loss.accept_intervals()
+        without_loss = _generalized(None, table.matrix, answers, loss, penalty)
+        return without_loss[:, np.newaxis] + expected_loss_bounds(table, loss, answers)
 
     def expected(block: Block, p: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
         return loss.expected(block, p.astype(np.float64), codes)
@@ -345,13 +353,13 @@ def _expected(probabilities: Any, prediction: Any, loss: Loss, penalty: Penalty)
 
 
 def _generalized(
-    loss_of_block: Callable[[Block, NDArray[Any], NDArray[Any]], NDArray[np.float64]],
+    loss_of_block: Callable[[Block, NDArray[Any], NDArray[Any]], NDArray[np.float64]] | None,
     table: Matrix,
     answers: Prediction,
     loss: Loss,
     penalty: Penalty,
 ) -> NDArray[np.float64]:
-    """Return the penalty of each instance plus its loss, which is computed block by block."""
+    """Return the penalty of each instance plus its loss, which is computed block by block if it is asked for."""
     loss.check(answers.shape[1])
     if sparse.issparse(table) or sparse.issparse(answers.codes):
         loss.accept_sparse()
@@ -359,6 +367,8 @@ def _generalized(
         answers.axes.require_labels(priced.label_names, repr(priced))
     bound = penalty.bind(answers.shape[1])
     total = bound.charge(answers.n_abstained, None if bound.label_costs is None else answers.abstained)
+    if loss_of_block is None:
+        return total
     for block, values, codes in aligned_blocks(table, answers, loss.entries_per_block):
         total[block.rows] += loss_of_block(block, values, codes)
     return total

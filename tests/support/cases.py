@@ -87,6 +87,22 @@ def random_probabilities(n: int, m: int, seed: int = 0) -> np.ndarray:
     return p
 
 
+def random_intervals(n: int, m: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper ends around `random_probabilities`: narrow, wide, comonotone, nested, tied and single points."""
+    rng = np.random.default_rng(seed + 2000 * m)
+    p = np.array(random_probabilities(n, m, seed))
+    down, up = rng.random((2, n, m)) * rng.choice([0.02, 0.15, 0.4, 1.0], (n, 1))
+    low, high = np.clip(p - down, 0, 1), np.clip(p + up, 0, 1)
+    low[1::5], high[1::5] = np.sort(low[1::5], axis=1), np.sort(high[1::5], axis=1)  # comonotone
+    low[2::5], high[2::5] = np.sort(low[2::5], axis=1), -np.sort(-np.maximum(high, low)[2::5].clip(0.5), axis=1)
+    low[2::5] = np.minimum(low[2::5], high[2::5])  # nested in one another
+    low[3::5], high[3::5] = np.round(low[3::5] * 4) / 4, np.round(high[3::5] * 4) / 4  # tied
+    known = rng.random((n, m)) < 0.15
+    high = np.where(known, low, high)
+    low.flags.writeable = high.flags.writeable = False
+    return low, high
+
+
 def random_truth(probabilities: np.ndarray, seed: int = 0) -> np.ndarray:
     """Labels drawn from the probabilities. Read-only, as a user's array may be."""
     truth = (np.random.default_rng(seed).random(probabilities.shape) < probabilities).astype(np.int8)

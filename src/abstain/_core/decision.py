@@ -1,9 +1,9 @@
 """probabilities × loss × penalty → the optimal partial prediction.
 
 `decide` reads what it is given, `decide_table` binds the penalty to the table, `decide_bound` decides block by block;
-everything that decides in this package ends there. Whatever else decisions will be made from (intervals of
-probabilities, joint distributions) comes in here as an object beside `Probabilities`: read in `decide`, with a
-`decide_…` of its own next to `decide_table`, and a `Loss` method that decides a block of it.
+everything that decides in this package ends there. Decisions are made from `Probabilities` or from `Intervals`, which
+are read block by block in the same way. Whatever else they will be made from (joint distributions) comes in here as an
+object beside these: read in `decide`, and with a `Loss` method that decides a block of it.
 """
 
 from typing import Any, overload
@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain._core.blocks import Block, StoredEntries
+from abstain._core.expected_bounds import ExpectedLossBounds, accept_intervals
+from abstain._core.intervals import Intervals, read_probabilities
 from abstain._core.losses import LabelLossLike, Loss, LossLike, RankingLossLike, as_loss
 from abstain._core.penalties import BoundPenalty, Penalty, PenaltyLike, as_penalty
 from abstain._core.prediction import PartialPrediction, PartialRanking, Prediction
@@ -43,7 +45,8 @@ def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike 
         probability 0. A Dask array or data frame is decided lazily, a chunk at a time. Tensors of PyTorch, TensorFlow
         and JAX are read as they are, in any precision. Records name the labels of each row: a dict {label: score},
         whose order is kept, or a list of {"label": …, "score": …}, which are sorted by name; every row must have a
-        score for every label. A `ProbabilityWarning` is given if all rows add up to 1.
+        score for every label. `Intervals` are decided by their rule, as a rule by the worst case. A
+        `ProbabilityWarning` is given if all rows add up to 1.
     loss : {"hamming", "rank", "f1", "jaccard", "subset"} or Loss, default="hamming"
         The cost of wrong answers.
     penalty : float, Penalty, callable f(a), array-like of shape (n_labels + 1,), or "none", default=0.1
@@ -67,33 +70,39 @@ def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike 
     chosen, priced = as_loss(loss), as_penalty(penalty)
     if (backend := lazy_backend(probabilities)) is not None:
         return backend.decide(probabilities, chosen, priced)
-    table = Probabilities(probabilities)
+    table = read_probabilities(probabilities)
     table.warn_if_softmax()
     return decide_table(table, chosen, priced)
 
 
-def decide_table(table: Probabilities, loss: Loss, penalty: Penalty) -> Prediction:
+def decide_table(table: Probabilities | Intervals, loss: Loss, penalty: Penalty) -> Prediction:
     """Return the optimal partial prediction for probabilities that have been read."""
-    return decide_bound(table, loss, bind_penalty(loss, penalty, table.n_labels, table.axes, is_sparse=table.is_sparse))
+    costs = bind_penalty(loss, penalty, table.n_labels, table.axes, is_sparse=table.is_sparse)
+    if isinstance(table, Intervals):
+        accept_intervals(loss, table, costs)
+    return decide_bound(table, loss, costs)
 
 
-def decide_bound(table: Probabilities, loss: Loss, costs: BoundPenalty) -> Prediction:
+def decide_bound(table: Probabilities | Intervals, loss: Loss, costs: BoundPenalty) -> Prediction:
     """Return the optimal partial prediction for costs from `bind_penalty`."""
     writer = PredictionWriter(table, loss)
+    is_skeptical = isinstance(table, Intervals) and table.rule == "skeptical"
+    decide = loss.decide_skeptically if is_skeptical else loss.decide
 
     def decide_block(block: Block) -> None:
         answers = writer.buffers(block)
-        loss.decide(block, table.load(block), costs.narrowed(block.shape[1]), answers)
+        decide(block, table.load(block), costs.narrowed(block.shape[1]), answers)
         writer.write(block, answers)
 
     def decide_stored(stored: StoredEntries) -> None:
         loss.decide_entries(stored, table.load_entries(stored), costs, writer.buffers(stored))
 
-    if table.is_sparse and loss.decides_by_entry(costs):
+    if table.is_sparse and loss.decides_by_entry(costs) and not is_skeptical:
         for_each(decide_stored, table.stored_entries())
     else:
         for_each(decide_block, table.blocks(loss.entries_per_block))
-    return writer.finish()
+    prediction = writer.finish()
+    return prediction.with_bounds(ExpectedLossBounds(table, loss, costs)) if isinstance(table, Intervals) else prediction
 
 
 def bind_penalty(loss: Loss, penalty: Penalty, n_labels: int, axes: Axes, *, is_sparse: bool) -> BoundPenalty:
@@ -110,7 +119,7 @@ def bind_penalty(loss: Loss, penalty: Penalty, n_labels: int, axes: Axes, *, is_
 
 
 def decide_and_count(
-    table: Probabilities, loss: Loss, penalty: Penalty, other: Penalty
+    table: Probabilities | Intervals, loss: Loss, penalty: Penalty, other: Penalty
 ) -> tuple[Prediction, NDArray[np.intp]]:
     """Return the decision for one counting penalty, and the numbers of abstentions of each instance for another."""
     bound, other_bound = penalty.bind(table.n_labels), other.bind(table.n_labels)
@@ -163,7 +172,7 @@ def risk_profile(probabilities: Any, *, loss: LossLike = "hamming") -> RiskProfi
     chosen = as_loss(loss)
     if (backend := lazy_backend(probabilities)) is not None:
         return backend.risk_profile(probabilities, chosen)
-    table = Probabilities(probabilities)
+    table = read_probabilities(probabilities)
     table.warn_if_softmax()
     if table.is_sparse:
         chosen.accept_sparse()

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain._core.blocks import Block
+from abstain._core.intervals import Intervals, read_probabilities
+from abstain._core.kernels.bounds import as_bounds
 from abstain._core.kernels.choice import SLACK
 from abstain._core.losses import Loss, LossLike, as_loss
 from abstain._core.penalties import PenaltyLike, as_penalty
 from abstain._core.prediction import ABSTAIN, Prediction
-from abstain._core.probabilities import Probabilities
 from abstain._utils.errors import InvalidProbabilities
 
 __all__ = ["decide", "expected_losses", "partial_predictions", "partial_rankings"]
@@ -32,8 +33,8 @@ def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike 
 
     Parameters
     ----------
-    probabilities : array-like or data frame of shape (n_instances, n_labels), or (n_labels,)
-        P(label is relevant).
+    probabilities : array-like, data frame or Intervals of shape (n_instances, n_labels), or (n_labels,)
+        P(label is relevant). Of intervals every vertex is tried, and the worst one counts (minimax).
     loss : {"hamming", "rank", "f1", "jaccard", "subset"} or Loss, default="hamming"
         The cost of wrong answers.
     penalty : float, Penalty, callable f(a), array-like of shape (n_labels + 1,), or "none", default=0.1
@@ -49,22 +50,27 @@ def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike 
     >>> exhaustive.decide([0.9, 0.8, 0.7, 0.3], "rank", 0.03).positions
     array([[ 0, -1, -1,  1]], dtype=int32)
     """
-    table, chosen = Probabilities(probabilities), as_loss(loss)
+    table, chosen = read_probabilities(probabilities), as_loss(loss)
     m = table.n_labels
     if table.is_sparse or m > MAX_LABELS:
         got = f"a sparse matrix of {m}" if table.is_sparse else m
         raise InvalidProbabilities(f"probabilities: brute force takes dense tables of ≤ {MAX_LABELS} labels, got {got}")
     chosen.check(m)
-    p = np.asarray(table.values(), dtype=np.float64)
+    if isinstance(table, Intervals) and table.rule != "minimax":
+        raise InvalidProbabilities(f'intervals: brute force is for rule="minimax", not {table.rule!r}')
     codes = partial_rankings(m) if chosen.gives_rankings else partial_predictions(m)
     abstained = codes == ABSTAIN
     n_abstained, bound = abstained.sum(axis=1), as_penalty(penalty).bind(m)
     counts, tie = bound.counted(chosen.tie_scale)
-    losses = expected_losses(p, chosen, codes)
+    low, high = (np.asarray(end, dtype=np.float64) for end in as_bounds(table.values()))
+    vertices = product((False, True), repeat=m) if isinstance(table, Intervals) else [(False,) * m]
+    losses = np.full((table.n_rows, len(codes)), -np.inf)
+    for is_high in vertices:
+        np.maximum(losses, expected_losses(np.where(is_high, high, low), chosen, codes), out=losses)
     totals = losses + replace(bound, counts=counts).charge(n_abstained, abstained)
     least = totals.min(axis=1, keepdims=True)
     best = np.argmax(totals <= least + max(tie, SLACK) * (chosen.tie_scale + np.abs(least)), axis=1)
-    expected = losses[np.arange(len(p)), best] + bound.charge(n_abstained, abstained)[best]
+    expected = losses[np.arange(table.n_rows), best] + bound.charge(n_abstained, abstained)[best]
     return chosen.prediction_type.from_codes(codes[best], table.axes, expected)
 
 

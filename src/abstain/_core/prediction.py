@@ -5,7 +5,7 @@ An abstention is `ABSTAIN` (−1) in arrays, ``<NA>`` in data frames and ``?`` i
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,13 @@ from abstain._utils.types import Floats
 
 SHOWN_ROWS, SHOWN_LABELS, SHOWN_NAMES = 8, 12, 4
 CHECKED_ROWS = 10_000
+
+
+class BoundsOfExpectedLoss(Protocol):
+    """What computes `bounds` when they are asked for."""
+
+    def of(self, prediction: Any) -> Floats:
+        """Return the least and the greatest expected generalised loss of a prediction, (n_instances, 2)."""
 
 
 class _Partial(ABC):
@@ -45,10 +52,18 @@ class _Partial(ABC):
         self._set(matrix.astype(self.code_type), axes, expected)
 
     @classmethod
-    def from_codes(cls, codes: Matrix, axes: Axes, expected_loss: Floats | None = None) -> Self:
+    def from_codes(
+        cls, codes: Matrix, axes: Axes, expected_loss: Floats | None = None, *, gap: Floats | None = None
+    ) -> Self:
         """Make a prediction of codes that this package has computed: they are neither checked nor copied."""
         self = cls.__new__(cls)
         self._set(codes, axes, expected_loss)
+        self._gap = gap
+        return self
+
+    def with_bounds(self, bounds: "BoundsOfExpectedLoss") -> Self:
+        """Return the prediction itself, which can now say between what its expected loss lies."""
+        self._bounds = bounds
         return self
 
     def _set(self, codes: Matrix, axes: Axes, expected_loss: Floats | None) -> None:
@@ -56,6 +71,29 @@ class _Partial(ABC):
         self.axes = axes
         self.expected_loss: Floats = np.full(codes.shape[0], np.nan) if expected_loss is None else expected_loss
         """The expected generalised loss of each instance, penalty included; NaN if it is not known."""
+        self._gap: Floats | None = None
+        self._bounds: BoundsOfExpectedLoss | Floats | None = None
+
+    @property
+    def bounds(self) -> Floats:
+        """The least and the greatest expected generalised loss, penalty included, (n_instances, 2); NaN if not known.
+
+        They differ for decisions from `Intervals`: between them it lies for all probabilities in the intervals.
+        """
+        if self._bounds is None:
+            return np.stack([self.expected_loss, self.expected_loss], axis=1)
+        if not isinstance(self._bounds, np.ndarray):
+            self._bounds = self._bounds.of(self)
+        return self._bounds
+
+    @property
+    def gap(self) -> Floats:
+        """How much better than `expected_loss` another prediction could be, (n_instances,): 0 where it is optimal.
+
+        Only decisions from `Intervals` for the F, Jaccard and rank losses can have a gap above 0, where the search for
+        the optimum was stopped. NaN if the expected loss is not known.
+        """
+        return np.where(np.isnan(self.expected_loss), np.nan, 0.0) if self._gap is None else self._gap
 
     @abstractmethod
     def _check(self, matrix: Matrix, axes: Axes) -> None:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain._core.blocks import Block, StoredEntries
+from abstain._core.intervals import Intervals
 from abstain._core.kernels import packing
 from abstain._core.kernels.packing import CsrArrays
 from abstain._core.losses import Loss
@@ -20,22 +21,25 @@ from abstain._utils.threads import for_each
 class PredictionWriter:
     """The answers for all rows: dense blocks write them in place, packed ones are copied to where they are stored."""
 
-    def __init__(self, probabilities: Probabilities, loss: Loss) -> None:
+    def __init__(self, probabilities: Probabilities | Intervals, loss: Loss) -> None:
         self.probabilities = probabilities
         self.loss = loss
         n, m = probabilities.n_rows, probabilities.n_labels
         size = len(probabilities.matrix.data) if probabilities.is_sparse else (n, m)
         self.codes: NDArray[Any] = np.empty(size, loss.prediction_type.code_type)
         self.expected = np.empty(n)
+        self.gap = np.zeros(n) if isinstance(probabilities, Intervals) else None
         self._is_all_abstained = np.zeros(n, np.bool_)
 
     def buffers(self, block: Block | StoredEntries) -> BlockAnswers:
         """Return the arrays into which the answers of a block are to be written."""
         if isinstance(block, StoredEntries):
             return BlockAnswers(self.codes[block.entries], self.expected[block.rows])
+        gap = None if self.gap is None else self.gap[block.rows]
         if block.packed:
-            return BlockAnswers(np.empty(block.shape, self.codes.dtype), np.empty(block.shape[0]))
-        return BlockAnswers(self.codes[block.rows], self.expected[block.rows])
+            codes, expected = np.empty(block.shape, self.codes.dtype), np.empty(block.shape[0])
+            return BlockAnswers(codes, expected, None if gap is None else np.zeros(block.shape[0]))
+        return BlockAnswers(self.codes[block.rows], self.expected[block.rows], gap)
 
     def write(self, block: Block, answers: BlockAnswers) -> None:
         """Copy the answers of a packed block to where they are stored; a dense block has written them in place."""
@@ -43,13 +47,15 @@ class PredictionWriter:
             return
         packing.unpack(self.probabilities.matrix.indptr, answers.codes, block.rows, self.codes)
         self.expected[block.rows] = answers.expected
+        if self.gap is not None:
+            self.gap[block.rows] = answers.gap
         # Padding stands for all labels that are not stored: a packed row that is all abstained is so on these, too.
         self._is_all_abstained[block.rows] = (answers.codes == ABSTAIN).all(axis=1)
 
     def finish(self) -> Prediction:
         """Return the prediction, once all blocks have been written."""
         codes: Any = self._sparse_codes() if self.probabilities.is_sparse else self.codes
-        return self.loss.prediction_type.from_codes(codes, self.probabilities.axes, self.expected)
+        return self.loss.prediction_type.from_codes(codes, self.probabilities.axes, self.expected, gap=self.gap)
 
     def _sparse_codes(self) -> sparse.csr_array:
         """Return the codes as CSR, without answers of 0."""

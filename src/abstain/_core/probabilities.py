@@ -13,6 +13,7 @@ from abstain._core.blocks import Block, StoredEntries, packed_blocks
 from abstain._core.kernels import checking
 from abstain._core.tables import Matrix, csr_in_order, dense, read_matrix
 from abstain._utils.errors import InvalidProbabilities, NoProbabilities, ProbabilityWarning
+from abstain._utils.threads import for_each
 
 LARGEST_LOGIT = 20  # of a classifier: numbers up to there, all of them positive, are logits or per cent
 SUM_TOLERANCE = 1e-3  # probabilities of half precision add up to 1 as exactly as that
@@ -21,8 +22,10 @@ SUM_TOLERANCE = 1e-3  # probabilities of half precision add up to 1 as exactly a
 class Probabilities:
     """Probabilities of n instances × m labels, dense or sparse, validated and read block by block."""
 
-    def __init__(self, table: Any) -> None:
-        self.matrix, self.axes = read_matrix(table, "probabilities", InvalidProbabilities, records=True)
+    def __init__(self, table: Any, what: str = "probabilities") -> None:
+        self.what = what
+        """What they are called in errors."""
+        self.matrix, self.axes = read_matrix(table, what, InvalidProbabilities, records=True)
         self.n_rows, self.n_labels = self.matrix.shape
         self.is_sparse = sparse.issparse(self.matrix)
         self._row_numbers: NDArray[np.intp] | None = None
@@ -76,7 +79,9 @@ class Probabilities:
     def values(self) -> Matrix:
         """Return the whole table with every value checked to be in [0, 1]: the matrix itself, or a copy if rounded."""
         pieces: Iterable[StoredEntries | Block] = self.stored_entries() if self.is_sparse else self.blocks(1 << 18)
-        if sum(map(self._is_rounded, pieces)) == 0:
+        is_rounded: list[bool] = []
+        for_each(lambda piece: is_rounded.append(self._is_rounded(piece)), pieces)
+        if not any(is_rounded):
             return self.matrix
         if not self.is_sparse:
             return np.clip(self.matrix, 0, 1)
@@ -88,16 +93,30 @@ class Probabilities:
         values = np.ascontiguousarray(part, dtype=np.float64)
         return self._checked(values) is not values
 
+    def checked(self) -> "Probabilities":
+        """Return the same table with every value checked, to be read with `load_unchecked`."""
+        whole = copy(self)
+        whole.matrix = self.values()
+        return whole
+
     def load(self, block: Block) -> NDArray[np.float64]:
         """Return the probabilities of a block: C-contiguous float64 in [0, 1], a view where the data is that."""
+        return self._checked(self.load_unchecked(block))
+
+    def load_unchecked(self, block: Block) -> NDArray[np.float64]:
+        """Return the probabilities of a block of a table that has been checked."""
         if block.packed:
-            return self._checked(block.pack(self.matrix.data, 0.0, np.float64))
-        return self._checked(np.ascontiguousarray(self.matrix[block.rows], dtype=np.float64))
+            return block.pack(self.matrix.data, 0.0, np.float64)
+        return np.ascontiguousarray(self.matrix[block.rows], dtype=np.float64)
 
     def load_entries(self, stored: StoredEntries) -> NDArray[np.floating[Any]]:
         """Return stored probabilities as a vector in [0, 1], of float32 if they are stored so, else of float64."""
+        return self._checked(self.load_entries_unchecked(stored))
+
+    def load_entries_unchecked(self, stored: StoredEntries) -> NDArray[np.floating[Any]]:
+        """Return stored probabilities of a table that has been checked."""
         values = self.matrix.data[stored.entries]
-        return self._checked(values if values.dtype == np.float32 else values.astype(np.float64, copy=False))
+        return values if values.dtype == np.float32 else values.astype(np.float64, copy=False)
 
     def _checked(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return values, clipped if rounding has put some outside [0, 1]; raise `InvalidProbabilities` for others."""
@@ -123,17 +142,21 @@ class Probabilities:
             rows, columns = piece.rows.start + bad // self.n_labels, bad % self.n_labels
         i, j = int(rows[0] if self._row_numbers is None else self._row_numbers[rows[0]]), int(columns[0])
         return invalid_probability(
-            f"probabilities: {self.axes.row(i)}, {self.axes.label(j)} is {values[at]}",
+            f"{self.what}: {self.axes.row(i)}, {self.axes.label(j)} is {values[at]}",
             hint_at_scale(values[bad], rows, count_rows(self.matrix[piece.rows])),
         )
 
-    def warn_if_softmax(self, *, stacklevel: int = 3) -> None:
-        """Warn if every row adds up to 1; the first rows are representative. By default of the caller's caller."""
+    def adds_up_to_one(self) -> bool:
+        """Whether every one of the first rows adds up to 1."""
         if self.n_labels < 3 or self.n_rows <= 20:
-            return
+            return False
         with np.errstate(invalid="ignore"):  # what is no number is an error later
             sums = np.asarray(self.matrix[:100].sum(axis=1, dtype=np.float64))
-        if np.all(np.abs(sums - 1.0) <= max(SUM_TOLERANCE, self.axes.rounding)):
+        return bool(np.all(np.abs(sums - 1.0) <= max(SUM_TOLERANCE, self.axes.rounding)))
+
+    def warn_if_softmax(self, *, stacklevel: int = 3) -> None:
+        """Warn if every row adds up to 1; the first rows are representative. By default of the caller's caller."""
+        if self.adds_up_to_one():
             warnings.warn(
                 "probabilities: every row adds up to 1, as a softmax makes it for classes of which exactly one is "
                 "right; for labels of which several can be relevant, a model needs a sigmoid for each "

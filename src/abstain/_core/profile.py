@@ -8,12 +8,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain._core.blocks import Block
+from abstain._core.expected_bounds import ExpectedLossBounds, accept_intervals
+from abstain._core.intervals import Intervals
 from abstain._core.kernels import packing
 from abstain._core.kernels.choice import tipped
 from abstain._core.kernels.hull import lower_hull
 from abstain._core.losses import Loss
 from abstain._core.losses.base import BlockAnswers, BlockProfile
-from abstain._core.penalties import Linear, PenaltyLike, as_penalty
+from abstain._core.losses.two_ends import TwoEndedLoss
+from abstain._core.penalties import BoundPenalty, Linear, PenaltyLike, as_penalty
 from abstain._core.prediction import Prediction, PredictionT
 from abstain._core.prediction_writer import PredictionWriter
 from abstain._core.probabilities import Probabilities
@@ -140,20 +143,24 @@ class RiskProfile(Generic[PredictionT]):
     ----------
     loss : Loss
         The loss.
-    probabilities : Probabilities
+    probabilities : Probabilities or Intervals
         The validated probabilities.
     """
 
-    def __init__(self: "RiskProfile[Prediction]", probabilities: Probabilities, loss: Loss) -> None:
+    def __init__(self: "RiskProfile[Prediction]", probabilities: Probabilities | Intervals, loss: Loss) -> None:
         require_profile(loss, probabilities.n_labels, probabilities.axes, probabilities.is_sparse)
+        has_gap = isinstance(probabilities, Intervals) and isinstance(loss, TwoEndedLoss)
+        if isinstance(probabilities, Intervals):
+            accept_intervals(loss, probabilities, None)
         self.loss = loss
         self.probabilities = probabilities
         self._packed: list[tuple[Block, BlockProfile]] = []
         if probabilities.is_sparse:
             blocks = probabilities.blocks(loss.entries_per_block)
-            self._packed = [(block, loss.empty_profile(block.shape)) for block in blocks]
+            self._packed = [(block, loss.empty_profile(block.shape, with_gap=has_gap)) for block in blocks]
         else:
-            self._dense = loss.empty_profile((probabilities.n_rows, probabilities.n_labels))
+            shape = probabilities.n_rows, probabilities.n_labels
+            self._dense = loss.empty_profile(shape, with_gap=has_gap)
 
         def profile_block(piece: tuple[Block, BlockProfile]) -> None:
             loss.profile(piece[0], probabilities.load(piece[0]), piece[1])
@@ -199,6 +206,11 @@ class RiskProfile(Generic[PredictionT]):
         shape = (self.probabilities.n_rows, self.probabilities.n_labels + 1)
         return sparse.csr_array((data, indices, source.indptr.copy()), shape)
 
+    @property
+    def total_gap(self) -> float:
+        """How much less the least expected losses of all instances together can be: 0 where they are proved optimal."""
+        return float(sum(0.0 if part.gap is None else part.gap.max(axis=1).sum() for _, part in self.pieces()))
+
     def decide(self, penalty: PenaltyLike = 0.1) -> PredictionT:
         """Return the optimal partial prediction for a counting penalty, as `abstain.decide`, from the known profile.
 
@@ -220,7 +232,7 @@ class RiskProfile(Generic[PredictionT]):
             p, costs = self.probabilities.load(block), bound.narrowed(block.shape[1])
             self.loss.decide_from_profile(block, p, profile, costs, answers)
 
-        return self._predict(decide_block)
+        return self._predict(decide_block, bound)
 
     def with_n_abstained(self, n_abstained: NDArray[Any]) -> PredictionT:
         """Return the best partial prediction with given numbers of abstentions; no penalty is charged.
@@ -239,11 +251,15 @@ class RiskProfile(Generic[PredictionT]):
             count = n_abstained[block.rows].astype(np.intp)
             self.loss.attain(block, self.probabilities.load(block), profile, count, answers.codes)
             answers.expected[:] = profile.values[np.arange(len(count)), count]
+            if profile.gap is not None and answers.gap is not None:
+                answers.gap[:] = profile.gap[np.arange(len(count)), count]
 
-        return self._predict(attain_block)
+        return self._predict(attain_block, BoundPenalty(np.zeros(self.probabilities.n_labels + 1)))
 
-    def _predict(self, answer_block: Callable[[Block, BlockProfile, BlockAnswers], None]) -> PredictionT:
-        """Answer all blocks, each with its part of the profile."""
+    def _predict(
+        self, answer_block: Callable[[Block, BlockProfile, BlockAnswers], None], costs: BoundPenalty
+    ) -> PredictionT:
+        """Answer all blocks, each with its part of the profile; the costs are those of abstentions."""
         writer = PredictionWriter(self.probabilities, self.loss)
 
         def work(piece: tuple[Block, BlockProfile]) -> None:
@@ -253,7 +269,10 @@ class RiskProfile(Generic[PredictionT]):
             writer.write(block, answers)
 
         for_each(work, self.pieces())
-        return cast(PredictionT, writer.finish())
+        prediction = writer.finish()
+        if isinstance(self.probabilities, Intervals):
+            prediction.with_bounds(ExpectedLossBounds(self.probabilities, self.loss, costs))
+        return cast(PredictionT, prediction)
 
     def path(self, *, max_abstained: int | None = None) -> CostPath:
         """Return the best numbers of abstentions for all linear costs.
@@ -269,7 +288,7 @@ class RiskProfile(Generic[PredictionT]):
         found: dict[int, tuple[Floats, NDArray[np.int64]]] = {}
 
         def work(k: int) -> None:
-            block, (values, _, _) = pieces[k]
+            block, values = pieces[k][0], pieces[k][1].values
             if max_abstained is not None:
                 values = np.ascontiguousarray(values[:, : max_abstained + 1])
             breaks, counts = np.empty(values.shape), np.empty(values.shape, np.int64)

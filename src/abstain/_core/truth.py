@@ -10,6 +10,7 @@ from scipy import sparse
 
 from abstain._core.blocks import Block, similar_rows
 from abstain._core.kernels import packing
+from abstain._core.kernels.bounds import Bounds
 from abstain._core.prediction import PartialRanking, Prediction, first_other_code
 from abstain._core.probabilities import Probabilities
 from abstain._core.records import is_records
@@ -169,6 +170,15 @@ def aligned_blocks(
         out = packing.PackedPair(labels, values, codes)
         packing.pack_together(packing.CsrArrays.of(left), packing.CsrArrays.of(right), ranked, rows, out)
         yield SharedBlock(rows, shape, left, labels), values, codes
+
+
+def aligned_intervals(
+    ends: Bounds, partial: Prediction, entries: int
+) -> Iterator[tuple[Block, Bounds, NDArray[Any]]]:
+    """Yield blocks with intervals, of which sparse ones are stored at the same places, and the codes of a prediction."""
+    lower, upper = (aligned_blocks(end, partial, entries) for end in ends)
+    for (block, low, codes), (_, high, _) in zip(lower, upper, strict=True):
+        yield block, Bounds(low.astype(np.float64), high.astype(np.float64)), codes
 
 
 def _all_stored(codes: NDArray[Any]) -> sparse.csr_array:

@@ -15,6 +15,10 @@ array([[ 1, -1,  0],
 
 from typing import Any, Literal, Protocol, TypeAlias, Unpack, overload
 
+import numpy as np
+
+from abstain._core.expected_bounds import ExpectedLossBounds, accept_intervals
+from abstain._core.intervals import Intervals, read_probabilities
 from abstain._core.losses import (
     DecomposableLoss,
     FMeasure,
@@ -25,6 +29,7 @@ from abstain._core.losses import (
     SubsetZeroOne,
     as_loss,
 )
+from abstain._core.penalties import BoundPenalty
 from abstain._core.prediction import PartialPrediction, PartialRanking
 from abstain._core.probabilities import Probabilities
 from abstain._core.profile import RiskProfile
@@ -138,7 +143,7 @@ def solve(
         lazy: LazyAllocation = backend.solve(probabilities, as_loss("hamming" if loss is None else loss), request)
         return lazy
     if not isinstance(probabilities, RiskProfile):
-        table = Probabilities(probabilities)
+        table = read_probabilities(probabilities)
         table.warn_if_softmax()
         return solve_request(table, as_loss("hamming" if loss is None else loss), request)
     own = probabilities.loss
@@ -147,14 +152,23 @@ def solve(
     return solve_request(probabilities, own, request)
 
 
-def solve_request(source: Probabilities | RiskProfile[Any], loss: Loss, request: BudgetRequest) -> Allocation[Any]:
+def solve_request(
+    source: Probabilities | Intervals | RiskProfile[Any], loss: Loss, request: BudgetRequest
+) -> Allocation[Any]:
     """Return the allocation for a table or a profile in memory."""
     table = source.probabilities if isinstance(source, RiskProfile) else source
     loss.check(table.n_labels)
     table.axes.require_labels(loss.label_names, repr(loss))
     if table.is_sparse:
         loss.accept_sparse()
+    if isinstance(table, Intervals):
+        accept_intervals(loss, table, None)
     limits = request.limits(loss, (table.n_rows, table.n_labels), table.axes)
     if loss.is_decomposable:
-        return solve_by_entry(EntryProblem(table, loss, limits))
-    return solve_by_instance(source, loss, limits)
+        allocation: Allocation[Any] = solve_by_entry(EntryProblem(table, loss, limits))
+    else:
+        allocation = solve_by_instance(source, loss, limits)
+    if isinstance(table, Intervals):
+        reviews = BoundPenalty(np.zeros(table.n_labels + 1), label_costs=np.broadcast_to(limits.review, table.n_labels))
+        allocation.prediction.with_bounds(ExpectedLossBounds(table, loss, reviews))
+    return allocation

@@ -241,11 +241,14 @@ class ShadowPrices(NamedTuple):
         return cls(common, np.zeros(n_labels))
 
 
-def make_price(loss: Loss, limits: Limits, axes: Axes, shadow: ShadowPrices) -> Price[Any]:
+def make_price(
+    loss: Loss, limits: Limits, axes: Axes, shadow: ShadowPrices, *, of_intervals: bool = False
+) -> Price[Any]:
     """Return shadow prices and review costs together; without a budget, the former are 0 and the price is the cost."""
     by_label = shadow.by_label
     if limits.per_label is not None:  # a label that must not be reviewed costs more than a review can save
-        by_label = np.where(limits.per_label > 0, by_label, np.maximum(loss.largest_risk(len(by_label)), by_label))
+        largest = loss.largest_risk(len(by_label), of_intervals=of_intervals)
+        by_label = np.where(limits.per_label > 0, by_label, np.maximum(largest, by_label))
     if limits.review.ndim == 0 and not by_label.any():
         return Price(limits.uniform_review + shadow.common, loss, limits.per_instance)
     return Price(shadow.common, loss, limits.per_instance, limits.review + by_label, axes.label_names)

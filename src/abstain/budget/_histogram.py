@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from abstain._core.blocks import Block
 from abstain._core.kernels import savings
+from abstain._core.kernels.bounds import as_bounds
 from abstain._core.kernels.bins import fill_bins
 from abstain._core.losses import Loss
 from abstain._core.probabilities import Probabilities
@@ -125,7 +126,7 @@ class SavingsHistogram:
                 np.empty(p.size + 1, np.int64), np.empty(p.size + 1),
             )  # fmt: skip
             low = 0.0 if cap is None else np.inf
-            size = savings.review_above(p, beside.errors, beside.review, low, np.inf, out)
+            size = savings.review_above(as_bounds(p), beside.errors, beside.review, low, np.inf, out)
             values = out.value[:size] if cap is None else best_of_rows(p, beside, cap)[1]
             self._count(values, np.ones(1, np.int64), float(out.expected.sum()))
 

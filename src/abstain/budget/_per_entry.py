@@ -15,7 +15,9 @@ from scipy import sparse
 
 from abstain._core.blocks import Block, StoredEntries
 from abstain._core.decision import decide_table
+from abstain._core.intervals import Intervals
 from abstain._core.kernels import labelwise, savings
+from abstain._core.kernels.bounds import Bounds, as_bounds
 from abstain._core.kernels.labelwise import ErrorCosts
 from abstain._core.losses import Loss
 from abstain._core.prediction import ABSTAIN, PartialPrediction
@@ -56,22 +58,23 @@ class EntryCosts(NamedTuple):
         of_label = [cost[labels] if cost.ndim else cost for cost in (*self.errors, self.review)]
         return EntryCosts(ErrorCosts(of_label[0], of_label[1]), of_label[2])
 
-    def savings(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+    def savings(self, p: NDArray[Any] | Bounds) -> NDArray[np.float64]:
         """Return what reviews save at these probabilities, one cost for all of them or one for each."""
-        risk = np.minimum(self.errors.false_negative * p, self.errors.false_positive * (1.0 - p))
+        low, high = (end.astype(np.float64, copy=False) for end in as_bounds(p))
+        risk = np.minimum(self.errors.false_negative * high, self.errors.false_positive * (1.0 - low))
         return np.asarray(savings.saving(risk, self.review))
 
-    def savings_in_block(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+    def savings_in_block(self, p: NDArray[np.float64] | Bounds) -> NDArray[np.float64]:
         """Return what reviews save in a block, given the costs beside it."""
         risk, no_price = np.empty(p.shape), np.zeros((1, p.shape[1]))
-        labelwise.score(p, self.errors, no_price, risk)
+        labelwise.score(as_bounds(p), self.errors, no_price, risk)
         return np.asarray(savings.saving(risk, self.review))
 
 
 class EntryProblem(NamedTuple):
     """A table, a loss that is a sum over labels, and the limits of its reviews."""
 
-    table: Probabilities
+    table: Probabilities | Intervals
     loss: Loss
     limits: Limits
 
@@ -121,7 +124,8 @@ def _allocate(
     """Return the allocation in which some entries are reviewed already, and these in addition."""
     table, loss, limits = problem
     prediction = reviewed.with_reviews(entries, table.axes)
-    return make_allocation(make_price(loss, limits, table.axes, shadow), prediction, limits)
+    price = make_price(loss, limits, table.axes, shadow, of_intervals=isinstance(table, Intervals))
+    return make_allocation(price, prediction, limits)
 
 
 def _solve_without_caps(problem: EntryProblem) -> Allocation[PartialPrediction]:
@@ -168,20 +172,20 @@ def review_above(problem: EntryProblem, low: float, high: float) -> Reviewed:
 
     def work(k: int) -> None:
         block = blocks[k]
-        codes, expected = writer.buffers(block)
+        codes, expected, _ = writer.buffers(block)
         count = n_abstained[block.rows]
         if isinstance(block, StoredEntries):
             p = table.load_entries(block)
             position, value = np.empty(p.size + 1, np.int64), np.empty(p.size + 1)
             out = savings.ReviewBuffers(codes, expected, count, position, value)
-            entries = labelwise.SparseEntries(p, block.labels, block.indptr)
+            entries = labelwise.SparseEntries(*as_bounds(p), block.labels, block.indptr)
             size = savings.review_entries_above(entries, costs.errors, costs.review, low, high, out)
             row, label = block.places(position[:size])
         else:
             p, beside = table.load(block), costs.beside(block)
             position, value = np.empty(p.size + 1, np.int64), np.empty(p.size + 1)
             out = savings.ReviewBuffers(codes, expected, count, position, value)
-            size = savings.review_above(p, beside.errors, beside.review, low, high, out)
+            size = savings.review_above(as_bounds(p), beside.errors, beside.review, low, high, out)
             row, label = _places(block, position[:size])
         found[k] = Entries(row, label, value[:size].copy())
 
@@ -224,7 +228,7 @@ def best_of_instances(problem: EntryProblem) -> Entries:
 
 
 def best_of_rows(
-    p: NDArray[np.float64], costs: EntryCosts, count: int
+    p: NDArray[np.float64] | Bounds, costs: EntryCosts, count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return where in a block (flat) the `count` largest positive savings of each row are, and these savings."""
     n, m = p.shape
@@ -263,8 +267,7 @@ def _best_stored_of_labels(problem: EntryProblem, next_values: NDArray[np.float6
     saved, allowed = np.empty(len(source.data)), np.empty(len(source.data), np.bool_)
 
     def work(stored: StoredEntries) -> None:
-        p = table.load_entries(stored).astype(np.float64)
-        saved[stored.entries] = costs.of_labels(stored.labels).savings(p)
+        saved[stored.entries] = costs.of_labels(stored.labels).savings(table.load_entries(stored))
 
     for_each(work, table.stored_entries())
     order = np.empty_like(source.indices)
@@ -280,10 +283,10 @@ def _columns(problem: EntryProblem) -> Iterator[tuple[int, Entries]]:
     """Yield each label of a dense table with those of its entries whose review saves anything."""
     table = problem.table
     costs = problem.costs
-    values = table.values()
+    values = as_bounds(table.values())
     for first in range(0, table.n_labels, LABELS_AT_A_TIME):
-        columns = np.ascontiguousarray(values[:, first : first + LABELS_AT_A_TIME].T, np.float64)
-        for label, p in enumerate(columns, start=first):
+        low, high = (np.ascontiguousarray(end[:, first : first + LABELS_AT_A_TIME].T, np.float64) for end in values)
+        for label, p in enumerate(map(Bounds, low, high), start=first):
             value = costs.of_labels(label).savings(p)
             row = np.flatnonzero(value > 0)
             yield label, Entries(row, np.full(len(row), label), value[row])

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain._core.decision import decide_and_count, decide_table
+from abstain._core.intervals import Intervals
 from abstain._core.kernels.savings import best_allocation
 from abstain._core.losses import Loss
 from abstain._core.penalties import Capped, Linear, Penalty
@@ -108,7 +109,9 @@ def max_moved_reviews() -> int:
     return int(np.sqrt(MAX_OPERATIONS) / 2)
 
 
-def solve_by_instance(source: Probabilities | RiskProfile[Any], loss: Loss, limits: Limits) -> Allocation[Any]:
+def solve_by_instance(
+    source: Probabilities | Intervals | RiskProfile[Any], loss: Loss, limits: Limits
+) -> Allocation[Any]:
     """Return the allocation for any loss; a profile is made where there is none, whole or only where it matters."""
     table = source.probabilities if isinstance(source, RiskProfile) else source
     if limits.total is None:  # without a budget the reviews are worth what they cost: the decision itself
@@ -127,7 +130,8 @@ def solve_by_instance(source: Probabilities | RiskProfile[Any], loss: Loss, limi
         is_all=True,
     ).spend()
     prediction = review_counts(profile, spent.counts, limits.uniform_review)
-    return make_allocation(Price(spent.price, loss, limits.per_instance), prediction, limits, spent.gap)
+    gap = spent.gap + profile.total_gap
+    return make_allocation(Price(spent.price, loss, limits.per_instance), prediction, limits, gap)
 
 
 def _solve_large(table: Probabilities, loss: Loss, limits: Limits, total: int) -> Allocation[Any]:

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain._core.intervals import Intervals, read_probabilities
+from abstain._core.kernels.bounds import as_bounds
 from abstain._core.losses import LossLike, as_loss
 from abstain._core.prediction import ABSTAIN, Prediction
-from abstain._core.probabilities import Probabilities
 from abstain._core.review_answers import Answers, AnswerSource, read_answer
 from abstain._core.tables import Axes
-from abstain._core.truth import aligned_blocks, require_same_table
+from abstain._core.truth import aligned_blocks, aligned_intervals, require_same_table
 from abstain._utils.backends import is_lazy
 from abstain._utils.errors import InvalidLabels, InvalidLoss, InvalidProbabilities
 from abstain._utils.frames import make_frame
@@ -43,6 +44,8 @@ class ReviewQueue(AnswerSource):
         The names of rows and labels.
     answer : float array of shape (n_abstained,) or None
         1, 0 or NaN (not answered yet); None before `with_answers`.
+    bounds : float array of shape (n_abstained, 2) or None
+        The interval of the probability, of which `probability` is the midpoint; None where it is known.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class ReviewQueue(AnswerSource):
     saves: NDArray[np.float64]
     axes: Axes
     answer: NDArray[np.float64] | None = None
+    bounds: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.row)
@@ -100,11 +104,13 @@ class ReviewQueue(AnswerSource):
     def to_frame(self) -> Any:
         """Return a data frame with the columns id (the row's name, or its number), label, probability and saves.
 
-        If there are answers it has a column answer too. It is of the library that the probabilities came in, pandas by
+        If the probabilities are intervals it has columns lower and upper, if there are answers a column answer too. It is of the library that the probabilities came in, pandas by
         default.
         """
         rows, labels = self._names()
         columns = {"id": rows.tolist(), "label": labels.tolist(), "probability": self.probability, "saves": self.saves}
+        if self.bounds is not None:
+            columns["lower"], columns["upper"] = self.bounds.T
         if self.answer is not None:
             columns["answer"] = self.answer
         return make_frame(columns, self.axes.library)
@@ -148,8 +154,8 @@ def review_queue(probabilities: Any, prediction: Any, *, loss: LossLike = "hammi
 
     Parameters
     ----------
-    probabilities : array-like, frame or sparse matrix of shape (n_instances, n_labels)
-        As for `abstain.decide`.
+    probabilities : array-like, frame, sparse matrix or Intervals of shape (n_instances, n_labels)
+        As for `abstain.decide`. With intervals, reviews save expected loss of the worst case.
     prediction : PartialPrediction, PartialRanking (for the rank loss), or array-like of shape (n_instances, n_labels)
         The answers: 1, 0, or −1 for an abstention.
     loss : str or Loss, default="hamming"
@@ -173,7 +179,7 @@ def review_queue(probabilities: Any, prediction: Any, *, loss: LossLike = "hammi
         raise InvalidProbabilities(
             "review_queue needs data in memory: call compute() on the probabilities and the prediction first"
         )
-    chosen, table = as_loss(loss), Probabilities(probabilities)
+    chosen, table = as_loss(loss), read_probabilities(probabilities)
     kind = chosen.prediction_type
     if isinstance(prediction, Prediction) and not isinstance(prediction, kind):
         raise InvalidLoss(f"{chosen!r} needs a {kind.__name__}; the prediction is a {type(prediction).__name__}")
@@ -184,13 +190,22 @@ def review_queue(probabilities: Any, prediction: Any, *, loss: LossLike = "hammi
     if is_sparse:
         chosen.accept_sparse()
     table.axes.require_labels(chosen.label_names, repr(chosen))
-    found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), np.empty(0))]
-    for block, values, codes in aligned_blocks(table.values(), partial, chosen.entries_per_block):
+    if isinstance(table, Intervals):
+        chosen.accept_intervals()
+        blocks: Any = aligned_intervals(table.ends(), partial, chosen.entries_per_block)
+    else:
+        values = aligned_blocks(table.values(), partial, chosen.entries_per_block)
+        blocks = ((block, part.astype(np.float64), codes) for block, part, codes in values)
+    found = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((2, 0)), np.empty(0))]
+    for block, p, codes in blocks:
         at, column = np.nonzero(codes == ABSTAIN)
-        p = values.astype(np.float64)
         saves = chosen.savings(block, p, codes, at, column)
-        found.append((*block.places(at, column), p[at, column], saves))
-    row, label, probability, saves = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        found.append((*block.places(at, column), np.stack([end[at, column] for end in as_bounds(p)]), saves))
+    row, label, bounds, saves = (np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
     # Blocks of a sparse table hold rows of similar length, so that their entries are not in the order of the table.
     order = np.lexsort((label, row, -saves)) if is_sparse else np.argsort(-saves, kind="stable")
-    return ReviewQueue(row[order], label[order], probability[order], saves[order], table.axes)
+    low, high = bounds[:, order]
+    if isinstance(table, Intervals):
+        ends = np.stack([low, high], axis=1)
+        return ReviewQueue(row[order], label[order], (low + high) / 2, saves[order], table.axes, bounds=ends)
+    return ReviewQueue(row[order], label[order], low, saves[order], table.axes)

@@ -5,7 +5,8 @@ k … l − 1 is abstained. Its expected measure is a scalar product of a *head*
 
     value(k, l) = Σ_q heads[k, q] · tails[l, q],        tails[l, q] = Π_{i ≥ l} (1 − p_i · fade_out[q])
 
-over the terms q of a rule for 1/x (see `quadrature`). All is positive, so nothing cancels. Two facts make it fast:
+over the terms q of a rule for 1/x (see `quadrature`). Of intervals (`Bounds`), heads are made from the lower ends and
+tails from the upper ends, each sorted by themselves: that is the worst case of an answer. All is positive, so nothing cancels. Two facts make it fast:
 
 * value(k, l) grows with l (fewer labels answered 0), and its increments p_l · Σ_q heads·fade_out·tails[l + 1] lie
   between bounds that the two ends of an interval of l give. One decision therefore bisects, and discards what cannot
@@ -261,11 +262,11 @@ def _first_start(a, level, zeros, heads, tails, fade_out, terms, ends, penalty):
 def decide_overlap(ranked, penalties, ties, concave, nothing, rule, start, n_abstained, losses):
     """Find the best (k, l) for each penalty and row: k in start, l − k in n_abstained.
 
-    Invariants: each row of ranked decreases; penalties[r] and ties[r] are as `BoundPenalty.counted` gives them;
+    Invariants: ranked are `Bounds` whose rows decrease; penalties[r] and ties[r] are as `BoundPenalty.counted` gives them;
     concave[r] says that the penalty's steps never grow; nothing is the value of 0/0; the results are (s, n), losses
     without the penalty.
     """
-    n, m = ranked.shape
+    n, m = ranked.low.shape
     size = rule.weights.shape[0]
     tails = np.empty((m + 1, size))
     heads = np.empty((m + 1, size))
@@ -279,9 +280,9 @@ def decide_overlap(ranked, penalties, ties, concave, nothing, rule, start, n_abs
         for a in range(m - 1, -1, -1):
             floors[r, a] = min(floors[r, a], floors[r, a + 1])
     for i in range(n):
-        p = ranked[i]
+        p = ranked.high[i]
         _fill_tails(p, rule, tails)
-        _fill_heads(p, rule, heads, misses, terms)
+        _fill_heads(ranked.low[i], rule, heads, misses, terms)
         _fill_zeros(p, nothing, zeros)
         for r in range(penalties.shape[0]):
             value, start[r, i], n_abstained[r, i] = _best_gap(
@@ -325,9 +326,9 @@ def _keep_better(best, best_start, row, next_row, length, k):
 def profile_of_overlap(ranked, nothing, rule, values, start):
     """values[i, a] = 1 − max_k value(k, k + a), and the k that attains it: the whole table, two rows at a time.
 
-    Invariants: each row of ranked decreases; nothing is the value of 0/0.
+    Invariants: ranked are `Bounds` whose rows decrease; nothing is the value of 0/0.
     """
-    n, m = ranked.shape
+    n, m = ranked.low.shape
     size = rule.weights.shape[0]
     padded = m + 2 + LANES
     tail = np.empty(size)
@@ -338,9 +339,9 @@ def profile_of_overlap(ranked, nothing, rule, values, start):
     row, next_row, best = np.zeros(padded), np.zeros(padded), np.empty(padded)
     best_start = np.empty(padded, np.int64)
     for i in range(n):
-        p = ranked[i]
+        p = ranked.high[i]
         _fill_columns(p, rule, tail, columns)
-        _fill_heads(p, rule, heads, misses, terms)
+        _fill_heads(ranked.low[i], rule, heads, misses, terms)
         best[:] = 0.0
         best_start[:] = 0
         _fill_zeros(p, nothing, best)
@@ -395,22 +396,23 @@ def answer_around_gap(p, ranked, start, n_abstained, codes):
 
 
 @kernel
-def _terms_of_row(p, codes, i, nothing, rule, head, misses):
+def _terms_of_row(bounds, codes, i, nothing, rule, head, misses):
     """Fill in the head and the misses of row i; returns its value, and that of more zeros if nothing is answered 1."""
     size = rule.weights.shape[0]
     misses[:] = rule.weights
     head[:] = 0.0
     none_relevant = nothing
     positives = answered = 0
-    for j in range(p.shape[1]):
-        x = p[i, j]
+    for j in range(codes.shape[1]):
         if codes[i, j] == 1:
+            x = bounds.low[i, j]
             positives += 1
             for q in range(size):
                 factor = rule.step[q] * (1.0 - x * rule.fade_in[q])
                 head[q] = head[q] * factor + x * rule.hit[q] * misses[q]
                 misses[q] *= factor
         elif codes[i, j] == 0:
+            x = bounds.high[i, j]
             none_relevant *= 1.0 - x
             for q in range(size):
                 head[q] *= 1.0 - x * rule.fade_out[q]
@@ -421,15 +423,15 @@ def _terms_of_row(p, codes, i, nothing, rule, head, misses):
 
 
 @kernel
-def expected_overlap(p, codes, nothing, rule, values):
-    """The expected measure of any partial prediction: 1 where nothing is answered."""
+def expected_overlap(bounds, codes, nothing, rule, values):
+    """The expected measure of any partial prediction, in the worst case: 1 where nothing is answered."""
     head, misses = np.empty(rule.weights.shape[0]), np.empty(rule.weights.shape[0])
-    for i in range(p.shape[0]):
-        values[i], _ = _terms_of_row(p, codes, i, nothing, rule, head, misses)
+    for i in range(codes.shape[0]):
+        values[i], _ = _terms_of_row(bounds, codes, i, nothing, rule, head, misses)
 
 
 @kernel
-def savings_of_overlap(p, codes, rows, columns, nothing, rule, savings):
+def savings_of_overlap(bounds, codes, rows, columns, nothing, rule, savings):
     """savings[k] = what the expected measure loses if label columns[k] of row rows[k] gets its best answer, too.
 
     Invariants: these labels are abstained; those of a row follow each other.
@@ -441,12 +443,12 @@ def savings_of_overlap(p, codes, rows, columns, nothing, rule, savings):
     for k in range(rows.shape[0]):
         if rows[k] != last:
             last = rows[k]
-            value, none_relevant = _terms_of_row(p, codes, last, nothing, rule, head, misses)
-        x = p[last, columns[k]]
+            value, none_relevant = _terms_of_row(bounds, codes, last, nothing, rule, head, misses)
+        x, y = bounds.low[last, columns[k]], bounds.high[last, columns[k]]
         if_one = if_zero = 0.0
         for q in range(size):
             if_one += head[q] * rule.step[q] * (1.0 - x * rule.fade_in[q]) + x * rule.hit[q] * misses[q]
-            if_zero += head[q] * (1.0 - x * rule.fade_out[q])
+            if_zero += head[q] * (1.0 - y * rule.fade_out[q])
         if none_relevant >= 0.0:
-            if_zero = none_relevant * (1.0 - x)
+            if_zero = none_relevant * (1.0 - y)
         savings[k] = value - max(if_one, if_zero)

@@ -22,15 +22,17 @@ def order_equals_by_label(p, order):
 
 
 @kernel
-def profile_of_ranking(p, order, values, start):
+def profile_of_ranking(ranked, values, start):
     """Least expected number of wrongly ordered pairs with a labels abstained, and how many ranked ones precede these.
 
-    Invariants: p[i, order[i]] decreases. The best set of d labels is the first `left` and the last d − left in that
-    order. With α = Σ (1 − p) over the former and β = Σ p over the latter, a further label x between them costs
-    x·α + (1 − x)·β whichever side it joins, so the next best set joins it to the side whose own sum stays useful:
-    left iff α < β. One label alone is no ranking: d = 1 is allowed only when m = 1.
+    Invariant: ranked are `Bounds` whose rows decrease. The best set of d labels is the first `left` and the last
+    d − left, where the former count with low and the latter with high. With α = Σ (1 − low)
+    over the former and β = Σ high over the latter, a further label x between them costs x·α + (1 − x)·β whichever side
+    it joins, so the next best set joins it to the side whose own sum stays useful: left iff α < β. One label alone is
+    no ranking: d = 1 is allowed only when m = 1.
     """
-    n, m = p.shape
+    low, high = ranked
+    n, m = low.shape
     for i in range(n):
         alpha = beta = total = 0.0
         left, right = 0, m
@@ -38,13 +40,13 @@ def profile_of_ranking(p, order, values, start):
         start[i, m] = 0
         for d in range(1, m + 1):
             if alpha < beta:
-                x = p[i, order[i, left]]
+                x = low[i, left]
                 total += x * alpha + (1.0 - x) * beta
                 alpha += 1.0 - x
                 left += 1
             else:
                 right -= 1
-                x = p[i, order[i, right]]
+                x = high[i, right]
                 total += x * alpha + (1.0 - x) * beta
                 beta += x
             values[i, m - d] = total

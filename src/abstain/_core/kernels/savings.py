@@ -33,14 +33,15 @@ def saving(risk, cost):
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
-def review_above(p, error_costs, review, low, high, out):
-    """Abstain where a review saves more than `high`; collect entries where it saves at most that, but more than `low`.
+def review_above(bounds, error_costs, review, least, most, out):
+    """Abstain where a review saves more than `most`; collect entries where it saves at most that, but more than `least`.
 
     Returns how many entries were collected. error_costs and review are tables as in `labelwise`; out is a
     `ReviewBuffers`.
     """
     codes, expected, n_abstained, position, value = out
-    n, m = p.shape
+    low, high = bounds
+    n, m = low.shape
     found = 0
     for i in range(n):
         fn = error_costs.false_negative[i if error_costs.false_negative.shape[0] > 1 else 0]
@@ -48,49 +49,49 @@ def review_above(p, error_costs, review, low, high, out):
         cost = review[i if review.shape[0] > 1 else 0]
         total, above, beyond = 0.0, 0.0, 0.0  # counted in the type of the data: several at a time
         for j in range(m):
-            if_zero = fn[j] * p[i, j]
-            if_one = fp[j] * (1.0 - p[i, j])
+            if_zero = fn[j] * high[i, j]
+            if_one = fp[j] * (1.0 - low[i, j])
             risk = min(if_zero, if_one)
             saved = saving(risk, cost[j])
-            codes[i, j] = (1 if if_zero > if_one else 0) if saved <= high else ABSTAIN
-            total += cost[j] if saved > high else risk
-            above += 1.0 if saved > high else 0.0
-            beyond += 1.0 if saved > low else 0.0
+            codes[i, j] = (1 if if_zero > if_one else 0) if saved <= most else ABSTAIN
+            total += cost[j] if saved > most else risk
+            above += 1.0 if saved > most else 0.0
+            beyond += 1.0 if saved > least else 0.0
         expected[i], n_abstained[i] = total, above
         if beyond <= above:
             continue
         for j in range(m):
-            saved = saving(min(fn[j] * p[i, j], fp[j] * (1.0 - p[i, j])), cost[j])
+            saved = saving(min(fn[j] * high[i, j], fp[j] * (1.0 - low[i, j])), cost[j])
             position[found] = i * m + j  # overwritten by the next entry unless it is collected
             value[found] = saved
-            found += (saved > low) & (saved <= high)
+            found += (saved > least) & (saved <= most)
     return found
 
 
 @kernel
-def review_entries_above(entries, error_costs, review, low, high, out):
+def review_entries_above(entries, error_costs, review, least, most, out):
     """Abstain and collect, as `review_above` does, among the stored entries of consecutive sparse rows.
 
     entries is a `labelwise.SparseEntries`; error_costs and review are numbers (0-dimensional) or one for each label.
     """
-    p, labels, indptr = entries.p, entries.labels, entries.indptr
+    low, high, labels, indptr = entries
     false_negative, false_positive = error_costs.false_negative, error_costs.false_positive
     codes, expected, n_abstained, position, value = out
     found = 0
     for i in range(indptr.shape[0] - 1):
         total, above = 0.0, 0
         for k in range(indptr[i] - indptr[0], indptr[i + 1] - indptr[0]):
-            chance, cost = np.float64(p[k]), cost_of_label(review, labels[k])
-            if_zero = cost_of_label(false_negative, labels[k]) * chance
-            if_one = cost_of_label(false_positive, labels[k]) * (1.0 - chance)
+            cost = cost_of_label(review, labels[k])
+            if_zero = cost_of_label(false_negative, labels[k]) * np.float64(high[k])
+            if_one = cost_of_label(false_positive, labels[k]) * (1.0 - np.float64(low[k]))
             risk = min(if_zero, if_one)
             saved = saving(risk, cost)
-            codes[k] = (1 if if_zero > if_one else 0) if saved <= high else ABSTAIN
-            total += cost if saved > high else risk
-            above += saved > high
+            codes[k] = (1 if if_zero > if_one else 0) if saved <= most else ABSTAIN
+            total += cost if saved > most else risk
+            above += saved > most
             position[found] = k  # overwritten by the next entry unless it is collected
             value[found] = saved
-            found += (saved > low) & (saved <= high)
+            found += (saved > least) & (saved <= most)
         expected[i], n_abstained[i] = total, above
     return found
 

@@ -1,7 +1,8 @@
 """The base class of all losses: risk profile, the prediction that attains it, and the loss itself.
 
 A loss works on one block of rows at a time: `p` are its probabilities (n × m, float64 in [0, 1]), `codes` its answers
-(1, 0, or ABSTAIN; for rankings positions from 0, or ABSTAIN). Both have been validated before.
+(1, 0, or ABSTAIN; for rankings positions from 0, or ABSTAIN). Both have been validated before. Where the probabilities
+are intervals, `p` is `Bounds`, and risks are those of the worst case; only losses that say `takes_intervals` get them.
 
 For a sparse table, a block holds the stored labels only, and a few of probability 0 that stand for the others, which
 are answered 0. Such a block is narrower than the table: the table has `block.n_labels` labels, and `block.per_label`
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from abstain._core.blocks import Block, StoredEntries
 from abstain._core.kernels import labelwise
+from abstain._core.kernels.bounds import as_bounds
 from abstain._core.kernels.choice import choose
 from abstain._core.kernels.labelwise import ErrorCosts
 from abstain._core.penalties import BoundPenalty
@@ -42,15 +44,18 @@ class BlockProfile(NamedTuple):
     start : int array of shape (n, m + 1), or None
         The abstained labels are the a labels from position start[i, a] of that order on; None if they are always the
         last ones.
+    gap : float array of shape (n, m + 1), or None
+        How much less than values[i, a] the least worst-case loss can be; None for known probabilities, where it is 0.
     """
 
     values: Floats
     order_keys: NDArray[Any]
     start: NDArray[np.int32] | None
+    gap: Floats | None = None
 
     def rows(self, rows: slice) -> "BlockProfile":
         """Return a view of some rows."""
-        return BlockProfile(self.values[rows], self.order_keys[rows], None if self.start is None else self.start[rows])
+        return BlockProfile(*(None if part is None else part[rows] for part in self))
 
 
 class BlockAnswers(NamedTuple):
@@ -62,10 +67,13 @@ class BlockAnswers(NamedTuple):
         The answers.
     expected : float array of shape (n,)
         The expected generalised loss of each row.
+    gap : float array of shape (n,), or None
+        How much better than `expected` another decision can be, filled with 0 before; None if it is always 0.
     """
 
     codes: Codes
     expected: Floats
+    gap: Floats | None = None
 
 
 class Loss(ABC):
@@ -99,6 +107,8 @@ class Loss(ABC):
 
     This requires that neither right answers of 0 nor the number of labels matter.
     """
+    takes_intervals: ClassVar[bool] = False
+    """Whether the loss accepts `Bounds` in place of probabilities, and then minimises the worst case."""
     zeros_cost_nothing: bool = True
     """Whether the expected loss is 0 if only labels of probability 0 are answered, all with 0."""
     label_names: tuple[Hashable, ...] | None = None
@@ -160,19 +170,24 @@ class Loss(ABC):
         false_negative, false_positive = self.read_error_costs(block.n_labels)
         return ErrorCosts(block.per_label(false_negative), block.per_label(false_positive))
 
-    def label_risks(self, block: Block, p: Floats) -> Floats:
+    def label_risks(self, block: Block, p: Any) -> Floats:
         """min(fn·p, fp·(1 − p)): the expected cost of the best answer to each label of a block, (n, m)."""
-        risks = np.empty_like(p)
-        labelwise.score(p, self.block_error_costs(block), np.zeros((1, p.shape[1])), risks)
+        risks = np.empty(p.shape)
+        labelwise.score(as_bounds(p), self.block_error_costs(block), np.zeros((1, p.shape[1])), risks)
         return risks
 
     def accumulate(self, sorted_costs: Floats, values: Floats) -> None:
         """values[i, a] = the loss of m − a answers that cost sorted_costs[i, : m − a]; for labelwise losses."""
         raise NotImplementedError
 
-    def largest_risk(self, n_labels: int) -> Floats:
-        """max_p min(fn·p, fp·(1 − p)) = 1 / (1/fn + 1/fp): from this cost on, each label is always answered."""
+    def largest_risk(self, n_labels: int, *, of_intervals: bool = False) -> Floats:
+        """max_p min(fn·p, fp·(1 − p)) = 1 / (1/fn + 1/fp): from this cost on, each label is always answered.
+
+        Of intervals, the largest risk in the worst case is min(fn, fp).
+        """
         fn, fp = (np.broadcast_to(cost, n_labels) for cost in self.read_error_costs(n_labels))
+        if of_intervals:
+            return np.minimum(fn, fp)
         with np.errstate(divide="ignore", over="ignore"):
             return np.asarray(1.0 / (1.0 / fn + 1.0 / fp))
 
@@ -211,21 +226,33 @@ class Loss(ABC):
                 "False); use a dense array"
             )
 
+    def accept_intervals(self) -> None:
+        """Raise `InvalidLoss` if the loss does not accept intervals of probabilities."""
+        if not self.takes_intervals:
+            raise InvalidLoss(
+                f"{self!r} does not take intervals of probabilities: it does not know its worst case (takes_intervals "
+                "is False); use a built-in loss, a DecomposableLoss, or the probabilities in Intervals.midpoint"
+            )
+
     @abstractmethod
-    def profile(self, block: Block, p: Floats, out: BlockProfile) -> None:
+    def profile(self, block: Block, p: Any, out: BlockProfile) -> None:
         """Write the risk profile of a block into `out`."""
 
     @abstractmethod
     def attain(
-        self, block: Block, p: Floats, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
+        self, block: Block, p: Any, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
     ) -> None:
         """Write into `codes` the best answers with n_abstained[i] abstentions in row i."""
 
-    def decide(self, block: Block, p: Floats, penalty: BoundPenalty, out: BlockAnswers) -> None:
+    def decide(self, block: Block, p: Any, penalty: BoundPenalty, out: BlockAnswers) -> None:
         """Write the best answers of a block and their expected generalised loss."""
         profile = self.empty_profile(p.shape)
         self.profile(block, p, profile)
         self.decide_from_profile(block, p, profile, penalty, out)
+
+    def decide_skeptically(self, block: Block, p: Any, penalty: BoundPenalty, out: BlockAnswers) -> None:
+        """Answer what is best for every probability in the intervals of a block; for sums over labels."""
+        raise NotImplementedError
 
     def decides_by_entry(self, penalty: BoundPenalty) -> bool:
         """Whether labels are decided independently of each other, so that sparse rows need not be packed."""
@@ -238,7 +265,7 @@ class Loss(ABC):
         raise NotImplementedError
 
     def decide_and_count(
-        self, block: Block, p: Floats, penalty: BoundPenalty, other: BoundPenalty, out: BlockAnswers
+        self, block: Block, p: Any, penalty: BoundPenalty, other: BoundPenalty, out: BlockAnswers
     ) -> NDArray[np.intp]:
         """Decide for one penalty, and return how many labels of each row are abstained for another one.
 
@@ -247,35 +274,36 @@ class Loss(ABC):
         profile = self.empty_profile(p.shape)
         self.profile(block, p, profile)
         self.decide_from_profile(block, p, profile, penalty, out)
-        n_abstained = np.empty(len(p), np.intp)
+        n_abstained = np.empty(p.shape[0], np.intp)
         counted, tie = other.counted(self.tie_scale)
-        choose(profile.values, other.counts, counted, tie, self.tie_scale, n_abstained, np.empty(len(p)))
+        choose(profile.values, other.counts, counted, tie, self.tie_scale, n_abstained, np.empty(p.shape[0]))
         return n_abstained
 
     def decide_from_profile(
-        self, block: Block, p: Floats, profile: BlockProfile, penalty: BoundPenalty, out: BlockAnswers
+        self, block: Block, p: Any, profile: BlockProfile, penalty: BoundPenalty, out: BlockAnswers
     ) -> None:
         """Write the best answers of a block whose profile is known, and their expected generalised loss."""
-        n_abstained = np.empty(len(p), np.intp)
+        n_abstained = np.empty(p.shape[0], np.intp)
         counted, tie = penalty.counted(self.tie_scale)
         choose(profile.values, penalty.counts, counted, tie, self.tie_scale, n_abstained, out.expected)
         self.attain(block, p, profile, n_abstained, out.codes)
 
-    def empty_profile(self, shape: tuple[int, int]) -> BlockProfile:
-        """Return the arrays for the profile of n × m probabilities, not filled in."""
+    def empty_profile(self, shape: tuple[int, int], *, with_gap: bool = False) -> BlockProfile:
+        """Return the arrays for the profile of n × m probabilities, not filled in; the gap, if any, is 0."""
         n, m = shape
         start = np.empty((n, m + 1), np.int32) if self.profile_has_start else None
-        return BlockProfile(np.empty((n, m + 1)), np.empty((n, m), self.order_key_type), start)
+        gap = np.zeros((n, m + 1)) if with_gap else None
+        return BlockProfile(np.empty((n, m + 1)), np.empty((n, m), self.order_key_type), start, gap)
 
     @abstractmethod
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
         """ℓ(y_D, ŷ_D) of each row, given the truth."""
 
     @abstractmethod
-    def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
+    def expected(self, block: Block, p: Any, codes: Codes) -> Floats:
         """E[ℓ(y_D, ŷ_D)] of each row, for independent labels with probabilities p and any answers."""
 
-    def savings(self, block: Block, p: Floats, codes: Codes, rows: Counts, columns: Counts) -> Floats:
+    def savings(self, block: Block, p: Any, codes: Codes, rows: Counts, columns: Counts) -> Floats:
         """Return what reviews of abstained labels save: how much the best answer to one label alone would add to E[ℓ].
 
         The labels are given by rows and columns of the block, row by row. By default each label is tried with both

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from abstain._core.blocks import Block, StoredEntries
 from abstain._core.kernels import labelwise
+from abstain._core.kernels.bounds import Bounds, as_bounds
 from abstain._core.kernels.choice import choose
 from abstain._core.kernels.labelwise import ErrorCosts, SparseEntries
 from abstain._core.losses.base import BlockAnswers, Codes, Counts
@@ -74,64 +75,77 @@ class DecomposableLoss(LabelwiseLoss):
     def accumulate(self, sorted_costs: Floats, values: Floats) -> None:
         labelwise.profile_of_sum(sorted_costs, values)
 
-    def decide(self, block: Block, p: Floats, penalty: BoundPenalty, out: BlockAnswers) -> None:
-        own = None if penalty.label_costs is None else block.per_label(penalty.label_costs)
+    def decide(self, block: Block, p: Floats | Bounds, penalty: BoundPenalty, out: BlockAnswers) -> None:
         if penalty.slope is not None:
-            price = block.per_label(np.array(penalty.slope))
-            with np.errstate(over="ignore"):
-                price = price if own is None else price + own
-            labelwise.answer_where_cheap(p, self.block_error_costs(block), price, out.codes, out.expected)
-        elif own is None:
+            price = _price_of_each_label(block, penalty)
+            labelwise.answer_where_cheap(as_bounds(p), self.block_error_costs(block), price, out.codes, out.expected)
+        elif penalty.label_costs is None:
             super().decide(block, p, penalty, out)
         else:
-            self._decide_with_prices(block, p, penalty, own, out)
+            self._decide_with_prices(block, p, penalty, block.per_label(penalty.label_costs), out)
+
+    def decide_skeptically(self, block: Block, p: Bounds, penalty: BoundPenalty, out: BlockAnswers) -> None:
+        price = _price_of_each_label(block, penalty)
+        labelwise.answer_where_certain(p, self.block_error_costs(block), price, out.codes, out.expected)
 
     def decides_by_entry(self, penalty: BoundPenalty) -> bool:
         return penalty.slope is not None
 
     def decide_entries(
-        self, stored: StoredEntries, p: NDArray[np.floating[Any]], penalty: BoundPenalty, out: BlockAnswers
+        self,
+        stored: StoredEntries,
+        p: NDArray[np.floating[Any]] | Bounds,
+        penalty: BoundPenalty,
+        out: BlockAnswers,
     ) -> None:
         own = np.array(0.0) if penalty.label_costs is None else penalty.label_costs
         costs = self.read_error_costs(stored.source.shape[1])
-        entries = SparseEntries(p, stored.labels, stored.indptr)
+        entries = SparseEntries(*as_bounds(p), stored.labels, stored.indptr)
         labelwise.answer_entries_where_cheap(entries, costs, penalty.slope, own, out.codes, out.expected)
 
     def _decide_with_prices(
-        self, block: Block, p: Floats, penalty: BoundPenalty, price: Floats, out: BlockAnswers
+        self, block: Block, p: Floats | Bounds, penalty: BoundPenalty, price: Floats, out: BlockAnswers
     ) -> None:
         """Decide for prices per label and a counting penalty: abstain where answering costs most above the price.
 
         The risks of the answered and the prices of the abstained labels are added up separately, so that no rounding
         error of their differences remains.
         """
-        costs, risk, score = self.block_error_costs(block), self.label_risks(block, p), np.empty_like(p)
-        labelwise.score(p, costs, price, score)
+        bounds, costs, risk = as_bounds(p), self.block_error_costs(block), self.label_risks(block, p)
+        score = np.empty(p.shape)
+        labelwise.score(bounds, costs, price, score)
         order = np.argsort(score, axis=1, kind="stable")
         prices = np.take_along_axis(np.broadcast_to(price, p.shape), order, axis=1)
-        totals = np.zeros((len(p), p.shape[1] + 1))
+        totals = np.zeros((p.shape[0], p.shape[1] + 1))
         totals[:, :-1] = np.cumsum(np.take_along_axis(risk, order, axis=1), axis=1)[:, ::-1]
         totals[:, 1:] += np.cumsum(prices[:, ::-1], axis=1)
-        n_abstained = np.empty(len(p), np.intp)
+        n_abstained = np.empty(p.shape[0], np.intp)
         counted, tie = penalty.counted(self.tie_scale)
         choose(totals, penalty.counts, counted, tie, self.tie_scale, n_abstained, out.expected)
         sorted_scores = np.take_along_axis(score, order, axis=1)
-        labelwise.answer_most_certain(p, costs, price, sorted_scores, n_abstained, out.codes)
+        labelwise.answer_most_certain(bounds, costs, price, sorted_scores, n_abstained, out.codes)
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
         fn, fp = self.block_error_costs(block)
         wrong: Floats = np.where(truth, fn * (codes == 0), fp * (codes == 1)).sum(axis=1)
         return wrong
 
-    def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
-        fn, fp = self.block_error_costs(block)
-        risk: Floats = (fn * p * (codes == 0) + fp * (1.0 - p) * (codes == 1)).sum(axis=1)
+    def expected(self, block: Block, p: Floats | Bounds, codes: Codes) -> Floats:
+        (fn, fp), (low, high) = self.block_error_costs(block), as_bounds(p)
+        risk: Floats = (fn * high * (codes == 0) + fp * (1.0 - low) * (codes == 1)).sum(axis=1)
         return risk
 
-    def savings(self, block: Block, p: Floats, codes: Codes, rows: Counts, columns: Counts) -> Floats:
+    def savings(self, block: Block, p: Floats | Bounds, codes: Codes, rows: Counts, columns: Counts) -> Floats:
         fn, fp = (cost[rows if len(cost) > 1 else 0, columns] for cost in self.block_error_costs(block))
-        chance = p[rows, columns]
-        return np.minimum(fn * chance, fp * (1.0 - chance))
+        low, high = as_bounds(p)
+        return np.minimum(fn * high[rows, columns], fp * (1.0 - low[rows, columns]))
+
+
+def _price_of_each_label(block: Block, penalty: BoundPenalty) -> Floats:
+    """Return what an abstention costs, beside a block, where the labels have no other penalty in common."""
+    price: Floats = block.per_label(np.array(penalty.slope))
+    with np.errstate(over="ignore"):
+        return price if penalty.label_costs is None else price + block.per_label(penalty.label_costs)
 
 
 class Hamming(DecomposableLoss):

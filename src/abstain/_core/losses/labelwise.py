@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from abstain._core.blocks import Block
 from abstain._core.kernels import labelwise
+from abstain._core.kernels.bounds import Bounds, as_bounds
 from abstain._core.losses.base import BlockProfile, Codes, Loss
 from abstain._utils.types import Floats
 
@@ -18,16 +19,16 @@ class LabelwiseLoss(Loss):
     profile_has_start = False
     answers_are_nested = True
     is_labelwise = True
+    takes_intervals = True
 
-    def profile(self, block: Block, p: Floats, out: BlockProfile) -> None:
-        labelwise.score(p, self.block_error_costs(block), np.zeros((1, p.shape[1])), out.order_keys)
+    def profile(self, block: Block, p: Floats | Bounds, out: BlockProfile) -> None:
+        labelwise.score(as_bounds(p), self.block_error_costs(block), np.zeros((1, p.shape[1])), out.order_keys)
         out.order_keys.sort(axis=1)
         self.accumulate(out.order_keys, out.values)
 
     def attain(
-        self, block: Block, p: Floats, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
+        self, block: Block, p: Floats | Bounds, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
     ) -> None:
         no_prices = np.zeros((1, p.shape[1]))
-        labelwise.answer_most_certain(
-            p, self.block_error_costs(block), no_prices, profile.order_keys, n_abstained, codes
-        )
+        costs = self.block_error_costs(block)
+        labelwise.answer_most_certain(as_bounds(p), costs, no_prices, profile.order_keys, n_abstained, codes)

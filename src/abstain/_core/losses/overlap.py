@@ -9,15 +9,17 @@ from numpy.typing import NDArray
 
 from abstain._core.blocks import Block
 from abstain._core.kernels import overlap
+from abstain._core.kernels.bounds import Bounds, as_bounds
 from abstain._core.kernels.quadrature import longest_reach, reciprocal_rule
-from abstain._core.losses.base import BlockAnswers, BlockProfile, Codes, Counts, Loss, read_parameter, start_at
+from abstain._core.losses.base import BlockAnswers, BlockProfile, Codes, Counts, read_parameter, start_at
+from abstain._core.losses.two_ends import Ends, TwoEndedLoss, sorted_decreasing
 from abstain._core.penalties import BoundPenalty
 from abstain._utils.errors import InvalidLoss
 from abstain._utils.numbers import read_number
 from abstain._utils.types import Floats
 
 
-class OverlapLoss(Loss):
+class OverlapLoss(TwoEndedLoss):
     """1 minus the measure of the answered labels: 1 on the most likely ones, 0 on the least likely."""
 
     entries_per_block = 1 << 14
@@ -35,38 +37,64 @@ class OverlapLoss(Loss):
     def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
         """Return the number by which the true positives are divided."""
 
-    def profile(self, block: Block, p: Floats, out: BlockProfile) -> None:
-        _sort_decreasing(p, out.order_keys)
-        overlap.profile_of_overlap(out.order_keys, self.zero_division, self.rule(p.shape[1]), out.values, out.start)
+    def profile(self, block: Block, p: Floats | Bounds, out: BlockProfile) -> None:
+        if isinstance(p, Bounds):
+            self.profile_bounds(block, p, out)
+            return
+        assert out.start is not None
+        ranked = sorted_decreasing(as_bounds(p))
+        out.order_keys[:] = ranked.low
+        self.profile_ends(ranked, out.values, out.start)
 
     def attain(
-        self, block: Block, p: Floats, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
+        self, block: Block, p: Floats | Bounds, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
     ) -> None:
-        overlap.answer_around_gap(p, profile.order_keys, start_at(profile, n_abstained), n_abstained, codes)
+        if isinstance(p, Bounds):
+            self.attain_bounds(block, p, profile, n_abstained, codes)
+        else:
+            overlap.answer_around_gap(p, profile.order_keys, start_at(profile, n_abstained), n_abstained, codes)
 
-    def decide(self, block: Block, p: Floats, penalty: BoundPenalty, out: BlockAnswers) -> None:
-        self._decide_all(p, [penalty], out)
+    def decide(self, block: Block, p: Floats | Bounds, penalty: BoundPenalty, out: BlockAnswers) -> None:
+        if isinstance(p, Bounds):
+            self.decide_bounds(block, p, penalty, out)
+        else:
+            self._decide_all(p, [penalty], out)
 
     def decide_and_count(
-        self, block: Block, p: Floats, penalty: BoundPenalty, other: BoundPenalty, out: BlockAnswers
+        self, block: Block, p: Floats | Bounds, penalty: BoundPenalty, other: BoundPenalty, out: BlockAnswers
     ) -> NDArray[np.intp]:
+        if isinstance(p, Bounds):
+            return self.decide_and_count_bounds(block, p, penalty, other, out)
         return self._decide_all(p, [penalty, other], out)
 
     def _decide_all(self, p: Floats, penalties: Sequence[BoundPenalty], out: BlockAnswers) -> NDArray[np.intp]:
         """Write the answers for the first penalty, and return the numbers of abstentions for the last one."""
-        ranked = np.empty_like(p)
-        _sort_decreasing(p, ranked)
-        shape = len(penalties), len(p)
+        ranked = sorted_decreasing(as_bounds(p))
+        start, n_abstained, losses = self._best_ends(ranked, penalties)
+        out.expected[:] = losses[0] + penalties[0].counts[n_abstained[0]]
+        overlap.answer_around_gap(p, ranked.low, start[0], n_abstained[0], out.codes)
+        return n_abstained[-1]
+
+    def best_ends(self, ranked: Bounds, penalty: BoundPenalty) -> Ends:
+        return Ends(*(found[0] for found in self._best_ends(ranked, [penalty])))
+
+    def _best_ends(self, ranked: Bounds, penalties: Sequence[BoundPenalty]) -> Ends:
+        """Return the best ends for each penalty: arrays of shape (n_penalties, n)."""
+        shape = len(penalties), ranked.shape[0]
         start, n_abstained, losses = np.empty(shape, np.int32), np.empty(shape, np.intp), np.empty(shape)
         counted, ties = zip(*(penalty.counted(self.tie_scale) for penalty in penalties), strict=True)
         concave = np.array([penalty.is_concave for penalty in penalties])
-        rule = self.rule(p.shape[1])
+        rule = self.rule(ranked.shape[1])
         overlap.decide_overlap(
             ranked, np.array(counted), np.array(ties), concave, self.zero_division, rule, start, n_abstained, losses
         )
-        out.expected[:] = losses[0] + penalties[0].counts[n_abstained[0]]
-        overlap.answer_around_gap(p, ranked, start[0], n_abstained[0], out.codes)
-        return n_abstained[-1]
+        return Ends(start, n_abstained, losses)
+
+    def profile_ends(self, ranked: Bounds, values: Floats, start: NDArray[np.int32]) -> None:
+        overlap.profile_of_overlap(ranked, self.zero_division, self.rule(ranked.shape[1]), values, start)
+
+    def answer_sides(self, bounds: Bounds, sides: Codes, codes: Codes) -> None:
+        codes[:] = sides
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
         predicted, answered = codes == 1, codes >= 0
@@ -85,14 +113,16 @@ class OverlapLoss(Loss):
         value = np.where(true_positives + false_positives + false_negatives > 0, value, self.zero_division)
         return np.where(answered > 0, 1.0 - value, 0.0)
 
-    def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
-        value = np.empty(len(p))
-        overlap.expected_overlap(p, codes, self.zero_division, self.rule(p.shape[1]), value)
+    def expected(self, block: Block, p: Floats | Bounds, codes: Codes) -> Floats:
+        value = np.empty(p.shape[0])
+        overlap.expected_overlap(as_bounds(p), codes, self.zero_division, self.rule(p.shape[1]), value)
         return 1.0 - value
 
-    def savings(self, block: Block, p: Floats, codes: Codes, rows: Counts, columns: Counts) -> Floats:
+    def savings(self, block: Block, p: Floats | Bounds, codes: Codes, rows: Counts, columns: Counts) -> Floats:
         saved = np.empty(len(rows))
-        overlap.savings_of_overlap(p, codes, rows, columns, self.zero_division, self.rule(p.shape[1]), saved)
+        overlap.savings_of_overlap(
+            as_bounds(p), codes, rows, columns, self.zero_division, self.rule(p.shape[1]), saved
+        )
         return saved
 
 
@@ -211,9 +241,3 @@ def _rule_for(n_labels: int) -> tuple[Floats, Floats]:
     if n_labels > longest_reach():
         raise InvalidLoss(f"F-measure and Jaccard: {n_labels} labels in a row; at most {longest_reach()} are supported")
     return reciprocal_rule(n_labels)
-
-
-def _sort_decreasing(p: Floats, out: Floats) -> None:
-    np.negative(p, out=out)
-    out.sort(axis=1)
-    np.negative(out, out=out)

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from abstain._core.blocks import Block
 from abstain._core.kernels import labelwise
+from abstain._core.kernels.bounds import Bounds, as_bounds
 from abstain._core.kernels.labelwise import ErrorCosts
 from abstain._core.losses.base import Codes, Counts
 from abstain._core.losses.labelwise import LabelwiseLoss
@@ -52,15 +53,16 @@ class SubsetZeroOne(LabelwiseLoss):
     ) -> Floats:
         return (false_positives + false_negatives > 0).astype(np.float64)
 
-    def expected(self, block: Block, p: Floats, codes: Codes) -> Floats:
+    def expected(self, block: Block, p: Floats | Bounds, codes: Codes) -> Floats:
         return 1.0 - _probability_all_right(p, codes)
 
-    def savings(self, block: Block, p: Floats, codes: Codes, rows: Counts, columns: Counts) -> Floats:
-        chance = p[rows, columns]
-        return _probability_all_right(p, codes)[rows] * np.minimum(chance, 1.0 - chance)
+    def savings(self, block: Block, p: Floats | Bounds, codes: Codes, rows: Counts, columns: Counts) -> Floats:
+        low, high = as_bounds(p)
+        return _probability_all_right(p, codes)[rows] * np.minimum(high[rows, columns], 1.0 - low[rows, columns])
 
 
-def _probability_all_right(p: Floats, codes: Codes) -> Floats:
+def _probability_all_right(p: Floats | Bounds, codes: Codes) -> Floats:
     """Return the probability that no answer of a row is wrong."""
-    right: Floats = np.where(codes == 1, p, np.where(codes == 0, 1.0 - p, 1.0)).prod(axis=1)
+    low, high = as_bounds(p)
+    right: Floats = np.where(codes == 1, low, np.where(codes == 0, 1.0 - high, 1.0)).prod(axis=1)
     return right

@@ -1,0 +1,63 @@
+"""Between what the expected loss of answers lies, for all probabilities in given intervals; and which losses know it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abstain._core.intervals import Intervals
+from abstain._core.losses import Loss
+from abstain._core.penalties import BoundPenalty
+from abstain._core.prediction import Prediction
+from abstain._core.truth import aligned_intervals
+from abstain._utils.errors import InvalidLoss, InvalidPenalty
+from abstain._utils.types import Floats
+
+
+@dataclass(frozen=True)
+class ExpectedLossBounds:
+    """The intervals, loss and penalty of a decision, from which `PartialPrediction.bounds` are computed."""
+
+    intervals: Intervals
+    loss: Loss
+    costs: BoundPenalty
+
+    def of(self, prediction: Prediction) -> Floats:
+        """Return the least and the greatest expected generalised loss of a prediction, (n_instances, 2)."""
+        charged = self.costs.charge(prediction.n_abstained, prediction.abstained)
+        charged = np.where(np.isinf(charged), 0.0, charged)  # the skeptical rule without a price
+        bounds = expected_loss_bounds(self.intervals, self.loss, prediction) + charged[:, np.newaxis]
+        if self.intervals.rule == "minimax":
+            bounds[:, 1] = prediction.expected_loss  # the same sum, added up in another order
+            bounds[:, 0] = np.minimum(bounds[:, 0], bounds[:, 1])
+        return bounds
+
+
+def expected_loss_bounds(intervals: Intervals, loss: Loss, prediction: Prediction) -> Floats:
+    """Return the least and the greatest expected loss of the answers, without a penalty, (n_instances, 2)."""
+    bounds = np.empty((intervals.n_rows, 2))
+    for block, ends, codes in aligned_intervals(intervals.ends(), prediction, loss.entries_per_block):
+        bounds[block.rows, 0] = loss.expected(block, ends.swapped, codes)
+        bounds[block.rows, 1] = loss.expected(block, ends, codes)
+    return bounds
+
+
+def accept_intervals(loss: Loss, intervals: Intervals, costs: BoundPenalty | None) -> None:
+    """Raise `InvalidLoss` or `InvalidPenalty` if the rule of the intervals has no meaning; costs are None for a profile."""
+    loss.accept_intervals()
+    if intervals.rule == "minimax":
+        return
+    if not loss.is_decomposable:
+        raise InvalidLoss(
+            f'rule="{intervals.rule}" judges each label by itself; {loss!r} is not a sum over labels. Use '
+            'rule="minimax", or a decomposable loss (Hamming).'
+        )
+    if intervals.rule == "skeptical" and costs is None:
+        raise InvalidLoss(
+            'rule="skeptical" has no risk profile: it answers what is best for every probability, and minimises '
+            'nothing. Use rule="minimax" for profiles, paths and budgets.'
+        )
+    if intervals.rule == "skeptical" and costs is not None and costs.slope is None:
+        raise InvalidPenalty(
+            'rule="skeptical" needs a price for each label by itself: a number, Linear, PerLabel without a counting '
+            'penalty, or "none" (no price)'
+        )

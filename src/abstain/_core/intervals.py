@@ -1,0 +1,397 @@
+"""Intervals of probabilities: what is known is that each probability lies between a lower and an upper end."""
+
+from collections.abc import Iterator
+from copy import copy
+from numbers import Real
+from typing import Any, Literal, NoReturn, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from abstain._core.blocks import Block, StoredEntries
+from abstain._core.kernels import checking
+from abstain._core.kernels.bounds import Bounds
+from abstain._core.probabilities import Probabilities
+from abstain._core.tables import Axes, Matrix, Table, as_array, csr_in_order
+from abstain._utils.backends import lazy_backend
+from abstain._utils.errors import InvalidProbabilities, quoted
+from abstain._utils.threads import for_each
+from abstain._utils.types import Floats
+
+IntervalRule: TypeAlias = Literal["minimax", "skeptical", "hurwicz"]
+
+
+class Intervals:
+    """Intervals of probabilities, n instances × m labels: the set of all distributions that decisions must reckon with.
+
+    Each label's probability lies in its interval, and the labels are independent given the instance. `decide`,
+    `risk_profile`, `budget.solve`, `review_queue` and `metrics.expected_generalized_loss` take intervals in place of
+    probabilities.
+
+    Parameters
+    ----------
+    lower, upper : array-like, data frame or sparse matrix of shape (n_instances, n_labels), or (n_labels,)
+        The ends, each as `decide` takes probabilities; lower ≤ upper. What sparse matrices do not store is [0, 0].
+    rule : {"minimax", "skeptical", "hurwicz"}, default="minimax"
+        How answers are judged. "minimax": by their expected loss in the worst case, for every loss. "skeptical": a
+        label is answered only if this is the best for every probability in its interval; without a price
+        (``penalty="none"``) a label is abstained iff neither answer is the best for all. "hurwicz": by optimism · best
+        case + (1 − optimism) · worst case. The latter two are for losses that are sums over labels (Hamming).
+    optimism : float in [0, 1], optional
+        Needed for "hurwicz": 0 is minimax, 1 the best case.
+
+    Attributes
+    ----------
+    lower, upper : float array or CSR array of shape (n_instances, n_labels)
+        The ends.
+    midpoint : Table
+        The midpoints of the intervals, with the names of labels and rows.
+    rule : str
+    optimism : float or None
+
+    Examples
+    --------
+    >>> import abstain
+    >>> box = abstain.Intervals([[0.90, 0.30, 0.05]], [[0.99, 0.60, 0.15]])
+    >>> prediction = abstain.decide(box, loss="hamming", penalty=0.2)
+    >>> prediction.labels
+    array([[ 1, -1,  0]], dtype=int8)
+    >>> prediction.expected_loss, prediction.bounds
+    (array([0.45]), array([[0.26, 0.45]]))
+    """
+
+    def __init__(
+        self, lower: Any, upper: Any, *, rule: IntervalRule = "minimax", optimism: float | None = None
+    ) -> None:
+        self.rule, self.optimism = rule, optimism
+        _require_rule(rule, optimism)
+        for name, table in (("lower", lower), ("upper", upper)):
+            if lazy_backend(table) is not None:
+                raise InvalidProbabilities(
+                    f"{name}: intervals of Dask collections are not supported; decide a partition at a time, with "
+                    "abstain.Intervals of its rows"
+                )
+        low, high = Probabilities(lower, "lower"), Probabilities(upper, "upper")
+        _require_same_rows_and_labels(low, high)
+        self._high = high.checked()
+        self._low = low.checked() if not high.is_sparse else _aligned(low.checked(), self._high)
+        self.axes = high.axes if low.axes.label_names is None and low.axes.index is None else low.axes
+        self._require_order()
+        self.n_rows, self.n_labels, self.is_sparse = high.n_rows, high.n_labels, high.is_sparse
+
+    @classmethod
+    def from_members(
+        cls, members: Any, *, quantiles: tuple[float, float] = (0.0, 1.0), rule: IntervalRule = "minimax",
+        optimism: float | None = None, label_names: Any = None,
+    ) -> "Intervals":  # fmt: skip
+        """Return the intervals that the members of an ensemble span: bootstraps, dropout, several runs of a model.
+
+        Parameters
+        ----------
+        members : array-like of shape (n_instances, n_members, n_labels)
+            The probabilities of each member.
+        quantiles : (float, float), default=(0.0, 1.0)
+            The quantiles of the members at which the intervals end: least and greatest by default.
+        rule, optimism :
+            As for `Intervals`.
+        label_names : sequence of n_labels names, optional
+
+        Examples
+        --------
+        >>> import abstain
+        >>> box = abstain.Intervals.from_members([[[0.9, 0.2], [0.7, 0.3], [0.8, 0.1]]])
+        >>> box.lower, box.upper
+        (array([[0.7, 0.1]]), array([[0.9, 0.3]]))
+        """
+        p, _ = as_array(members)
+        if p.ndim != 3 or 0 in p.shape[1:] or p.dtype.kind not in "fiub":
+            raise InvalidProbabilities(
+                f"members: expected numbers of shape (n_instances, n_members, n_labels), got {p.shape} of {p.dtype}"
+            )
+        flat = p.reshape(-1, p.shape[2]).astype(np.float64, copy=False)
+        bad = np.argwhere(~((flat >= 0.0) & (flat <= 1.0)))
+        if len(bad):
+            at, label = bad[0]
+            raise InvalidProbabilities(
+                f"members: row {at // p.shape[1]}, member {at % p.shape[1]}, label {label} is {flat[at, label]}; a "
+                "probability is a number from 0 to 1"
+            )
+        if len(quantiles) != 2 or not 0 <= quantiles[0] <= quantiles[1] <= 1:
+            raise InvalidProbabilities(f"quantiles are {quantiles!r}; expected two numbers, 0 ≤ first ≤ second ≤ 1")
+        low, high = np.quantile(p.astype(np.float64, copy=False), quantiles, axis=1)
+        names = None if label_names is None else tuple(label_names)
+        return cls(Table(low, names), Table(high, names), rule=rule, optimism=optimism)
+
+    @classmethod
+    def from_counts(
+        cls, relevant: Any, total: Any, *, s: float = 2.0, rule: IntervalRule = "minimax", optimism: float | None = None
+    ) -> "Intervals":
+        """Return the intervals of the imprecise Dirichlet model: [k / (n + s), (k + s) / (n + s)] for k of n.
+
+        Parameters
+        ----------
+        relevant : array-like, data frame or sparse matrix of shape (n_instances, n_labels)
+            How often each label was relevant: among neighbours, in a leaf, among votes.
+        total : array-like that broadcasts to that shape
+            Of how many.
+        s : float > 0, default=2.0
+            The number of observations that are missing: the greater, the wider the intervals.
+        rule, optimism :
+            As for `Intervals`.
+
+        Examples
+        --------
+        >>> import abstain
+        >>> box = abstain.Intervals.from_counts([[3, 0]], [[4, 8]])
+        >>> box.lower, box.upper
+        (array([[0.5, 0. ]]), array([[0.83333333, 0.2       ]]))
+        """
+        counts = Table(relevant) if not isinstance(relevant, Table) else relevant
+        if sparse.issparse(counts.values):
+            raise InvalidProbabilities("relevant: intervals of counts are dense, as [0, s / (n + s)] is not 0; pass an array")
+        k, n = np.asarray(counts.values, np.float64), np.asarray(total, np.float64)
+        if isinstance(s, bool) or not isinstance(s, Real) or not 0 < s < np.inf:
+            raise InvalidProbabilities(f"s is {s!r}; expected a number > 0")
+        try:
+            n = np.broadcast_to(n, k.shape)
+        except ValueError as reason:
+            raise InvalidProbabilities(f"total has shape {n.shape}, which does not fit {k.shape} of relevant") from reason
+        bad = np.argwhere(~((k >= 0) & (k <= n) & np.isfinite(n)))
+        if len(bad):
+            i, j = bad[0]
+            axes = Axes(counts.label_names, counts.index)
+            raise InvalidProbabilities(
+                f"relevant: {axes.row(i)}, {axes.label(j)} is {k[i, j]:g} of {n[i, j]:g}; expected 0 ≤ relevant ≤ total"
+            )
+        low, high = (Table(end / (n + s), counts.label_names, counts.index) for end in (k, k + s))
+        return cls(low, high, rule=rule, optimism=optimism)
+
+    @property
+    def lower(self) -> Matrix:
+        """The lower ends, (n_instances, n_labels)."""
+        return self._low.matrix
+
+    @property
+    def upper(self) -> Matrix:
+        """The upper ends, (n_instances, n_labels)."""
+        return self._high.matrix
+
+    @property
+    def midpoint(self) -> Table:
+        """The midpoints of the intervals, with the names of labels and rows."""
+        high = self._high.matrix
+        if self.is_sparse:
+            middle = (self._low.matrix.data + high.data) / 2
+            high = csr_in_order(middle, high.indices, high.indptr, high.shape)
+        else:
+            high = (self._low.matrix + high) / 2
+        return Table(high, self.axes.label_names, self.axes.index)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of instances and of labels."""
+        return self.n_rows, self.n_labels
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __repr__(self) -> str:
+        size = f"{self.n_rows} instance{'' if self.n_rows == 1 else 's'} × {self.n_labels} labels"
+        if self.n_rows == 0:
+            return f"Intervals of {size}, {self._rule_text()}"
+        width = float(self._high.matrix.mean() - self._low.matrix.mean())
+        return f"Intervals of {size}, {self._rule_text()}: average width {width:.4g}"
+
+    def _rule_text(self) -> str:
+        return self.rule if self.optimism is None else f"{self.rule} with optimism {self.optimism:g}"
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError(
+            "intervals are not taken here, where each probability must be known; pass their midpoint, lower or upper"
+        )
+
+    def with_rule(self, rule: IntervalRule, optimism: float | None = None) -> "Intervals":
+        """Return the same intervals with another rule."""
+        _require_rule(rule, optimism)
+        other = copy(self)
+        other.rule, other.optimism = rule, optimism
+        return other
+
+    def _require_order(self) -> None:
+        """Raise `InvalidProbabilities` if an interval ends before it begins; by rounding only, it becomes a point."""
+        low, high = self._low.matrix, self._high.matrix
+        if self.is_crossed(0.0):
+            if self.is_crossed(max(self._low.slack, self._high.slack)):
+                raise self._first_crossed()
+            pairs = (low.data, high.data) if sparse.issparse(high) else (low, high)
+            ordered = np.minimum(*pairs)
+            self._low = copy(self._low)
+            self._low.matrix = (
+                csr_in_order(ordered, high.indices, high.indptr, high.shape) if sparse.issparse(high) else ordered
+            )
+
+    def is_crossed(self, slack: float) -> bool:
+        """Whether some interval ends before it begins, by more than a little."""
+        crossed: list[bool] = []
+
+        def check(piece: Block | StoredEntries) -> None:
+            at = piece.entries if isinstance(piece, StoredEntries) else piece.rows
+            low, high = (
+                (end.matrix.data if isinstance(piece, StoredEntries) else end.matrix)[at]
+                for end in (self._low, self._high)
+            )
+            crossed.append(not checking.all_ordered(low.ravel(), high.ravel(), slack))
+
+        high = self._high
+        for_each(check, high.stored_entries() if high.is_sparse else high.blocks(1 << 18))
+        return any(crossed)
+
+    def _first_crossed(self) -> InvalidProbabilities:
+        slack = max(self._low.slack, self._high.slack)
+        low, high = self._low.matrix, self._high.matrix
+        if sparse.issparse(high):
+            at = int(np.flatnonzero(low.data > high.data + slack)[0])
+            i, j = int(np.searchsorted(high.indptr, at, side="right")) - 1, int(high.indices[at])
+        else:
+            i, j = map(int, np.argwhere(low > high + slack)[0])
+        return InvalidProbabilities(
+            f"intervals: {self.axes.row(i)}, {self.axes.label(j)} has lower {low[i, j]} > upper {high[i, j]}; an "
+            "interval begins at its lower end (are lower and upper exchanged?)"
+        )
+
+    # What follows is what `Probabilities` has, too: decisions read either of them block by block.
+
+    @property
+    def matrix(self) -> Matrix:
+        """The upper ends; of sparse intervals, every label that is stored."""
+        return self._high.matrix
+
+    @property
+    def n_entries(self) -> int:
+        """How many intervals are stored."""
+        return self._high.n_entries
+
+    @property
+    def widest(self) -> int:
+        """The greatest number of intervals that a row stores."""
+        return self._high.widest
+
+    def take(self, rows: NDArray[np.intp]) -> "Intervals":
+        """Return some of the rows."""
+        part = copy(self)
+        part._low, part._high, part.n_rows = self._low.take(rows), self._high.take(rows), len(rows)
+        return part
+
+    def blocks(self, entries: int) -> Iterator[Block]:
+        """Yield all rows in blocks of about so many entries."""
+        return self._high.blocks(entries)
+
+    def stored_entries(self, entries: int = 1 << 18) -> Iterator[StoredEntries]:
+        """Yield the stored entries of sparse intervals, about so many at a time, in whole rows."""
+        return self._high.stored_entries(entries)
+
+    def ends(self) -> Bounds:
+        """Return all lower and all upper ends; sparse ones are stored at the same places."""
+        return Bounds(self._low.matrix, self._high.matrix)
+
+    def values(self) -> Bounds:
+        """Return all intervals as the rule judges them."""
+        return self._judged(self._low.matrix, self._high.matrix)
+
+    def load(self, block: Block) -> Bounds:
+        """Return the intervals of a block as the rule judges them, C-contiguous float64."""
+        return self._judged(*self.load_ends(block))
+
+    def load_ends(self, block: Block) -> Bounds:
+        """Return the ends of the intervals of a block, C-contiguous float64."""
+        return Bounds(self._low.load_unchecked(block), self._high.load_unchecked(block))
+
+    def load_entries(self, stored: StoredEntries) -> Bounds:
+        """Return stored intervals as vectors, as the rule judges them."""
+        return self._judged(*(end.load_entries_unchecked(stored) for end in (self._low, self._high)))
+
+    def _judged(self, low: Floats, high: Floats) -> Bounds:
+        """Return the probabilities with which answers of 1 (low) and of 0 (high) are judged."""
+        if self.rule != "hurwicz":
+            return Bounds(low, high)
+        width = high - low
+        return Bounds(low + self.optimism * width, high - self.optimism * width)
+
+    def warn_if_softmax(self, *, stacklevel: int = 3) -> None:
+        """Warn if every row of the lower and of the upper ends adds up to 1, as for `Probabilities`."""
+        if self._low.adds_up_to_one():
+            self._high.warn_if_softmax(stacklevel=stacklevel + 1)
+
+
+def read_probabilities(table: Any) -> Probabilities | Intervals:
+    """Return intervals as they are, and any other table as probabilities."""
+    return table if isinstance(table, Intervals) else Probabilities(table)
+
+
+def _require_rule(rule: Any, optimism: Any) -> None:
+    rules = get_args(IntervalRule)
+    if rule not in rules:
+        raise InvalidProbabilities(f"rule is {rule!r}; expected {', '.join(map(repr, rules[:-1]))} or {rules[-1]!r}")
+    if rule == "hurwicz":
+        if isinstance(optimism, bool) or not isinstance(optimism, Real) or not 0 <= optimism <= 1:
+            raise InvalidProbabilities(
+                f'optimism is {optimism!r}; rule="hurwicz" needs a number from 0 (worst case) to 1 (best case)'
+            )
+    elif optimism is not None:
+        raise InvalidProbabilities(f'optimism is {optimism!r}; only rule="hurwicz" has one, not {rule!r}')
+
+
+def _require_same_rows_and_labels(low: Probabilities, high: Probabilities) -> None:
+    if low.matrix.shape != high.matrix.shape:
+        raise InvalidProbabilities(f"lower is {_size(low)}, upper is {_size(high)}; they must have the same shape")
+    if low.is_sparse != high.is_sparse:
+        kinds = ("a sparse matrix", "an array")
+        raise InvalidProbabilities(
+            f"lower is {kinds[not low.is_sparse]}, upper is {kinds[not high.is_sparse]}; pass two of a kind"
+        )
+    ours, theirs = low.axes.label_names, high.axes.label_names
+    if ours is not None and theirs is not None and ours != theirs:
+        at = next(j for j, names in enumerate(zip(ours, theirs, strict=True)) if names[0] != names[1])
+        raise InvalidProbabilities(
+            f"lower and upper have different labels: column {at} is {quoted(ours[at])} in lower and "
+            f"{quoted(theirs[at])} in upper; put both in the same order"
+        )
+    if low.axes.index is not None and high.axes.index is not None and list(low.axes.index) != list(high.axes.index):
+        rows = zip(low.axes.index, high.axes.index, strict=True)
+        at, names = next((i, names) for i, names in enumerate(rows) if names[0] != names[1])
+        raise InvalidProbabilities(
+            f"lower and upper have different rows: row {at} is {quoted(names[0])} in lower and {quoted(names[1])} in upper; put "
+            "both in the same order"
+        )
+
+
+def _size(table: Probabilities) -> str:
+    return f"{table.n_rows} × {table.n_labels}"
+
+
+def _aligned(low: Probabilities, high: Probabilities) -> Probabilities:
+    """Return sparse lower ends that are stored where the upper ends are."""
+    ours, theirs = low.matrix, high.matrix
+    if len(ours.data) == len(theirs.data) and np.array_equal(ours.indices, theirs.indices):
+        if np.array_equal(ours.indptr, theirs.indptr):
+            return low
+    m = theirs.shape[1]
+    place, at = (
+        np.repeat(np.arange(part.shape[0]), np.diff(part.indptr)) * m + part.indices for part in (theirs, ours)
+    )
+    found = np.searchsorted(place, at)
+    is_there = (found < len(place)) & (place[np.minimum(found, len(place) - 1)] == at) if len(place) else at < 0
+    missing = np.flatnonzero(~is_there & (ours.data > 0))
+    if len(missing):
+        i, j = divmod(int(at[missing[0]]), m)
+        axes = low.axes if high.axes.label_names is None else high.axes
+        raise InvalidProbabilities(
+            f"intervals: {axes.row(i)}, {axes.label(j)} has lower {ours.data[missing[0]]}, but upper does not store it, "
+            "so that its upper end is 0"
+        )
+    data = np.zeros(len(theirs.data), np.result_type(ours.dtype, theirs.dtype))
+    data[found[is_there]] = ours.data[is_there]
+    aligned = copy(low)
+    aligned.matrix = csr_in_order(data, theirs.indices, theirs.indptr, theirs.shape)
+    return aligned
