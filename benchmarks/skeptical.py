@@ -200,10 +200,10 @@ def draw(means: pd.DataFrame, path: Path) -> None:
                     continue
                 written = point.abstention
                 place = (point.abstention, min(point.skeptical_error, point.partial_error))
-                offset = {"xytext": (0, -14), "textcoords": "offset points", "ha": "center", "fontsize": 8}
+                offset = {"xytext": (-9, -11), "textcoords": "offset points", "ha": "center", "fontsize": 8}
                 ax.annotate(f"{s:g}", place, **offset)
             ax.set_title(f"{name}, {learner}", fontsize="medium")
-            ax.set_xlim(0, 102)
+            ax.set_xlim(-6, 102)
             highest = part[list(LINES)].max().max()
             ax.set_ylim(-0.1 * highest, 1.1 * highest)
             ax.spines[["top", "right"]].set_visible(False)

@@ -12,7 +12,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from abstain import AbstainingClassifier, InvalidLabels, InvalidParameter, label_probabilities, learners
+from abstain import (
+    AbstainingClassifier,
+    Intervals,
+    InvalidLabels,
+    InvalidParameter,
+    decide,
+    label_probabilities,
+    learners,
+)
 from abstain.learners._credal_forest import CredalForestClassifier
 
 X, Y = make_multilabel_classification(n_samples=160, n_features=6, n_classes=4, random_state=2)
@@ -98,6 +106,13 @@ def test_they_learn(name):
     right = (probabilities > 0.5) == Y[TEST]
     assert 0 < answered.mean() < 1
     assert right[answered].mean() > right[~answered].mean()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_intervals_can_be_decided_from(name):
+    lower, upper = made(name).fit(X[TRAIN], Y[TRAIN]).predict_intervals(X[TEST])
+    skeptical = decide(Intervals(lower, upper, rule="skeptical"), "hamming", "none")
+    np.testing.assert_array_equal(skeptical.labels, np.where(lower > 0.5, 1, np.where(upper < 0.5, 0, -1)))
 
 
 @pytest.mark.parametrize("name", NAMES)
