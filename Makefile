@@ -15,7 +15,7 @@ help:
 	@echo "make scale   measure streams, many labels and clusters, write docs/scale.md (half an hour)"
 	@echo "make study   compare learners and calibrations on published data, write docs/learners.md"
 	@echo "make experiments   repeat the papers' experiments on published data, write docs/experiments.md (two hours)"
-	@echo "make skeptical   compare skeptical predictions with partial abstention, write docs/skeptical.md (two minutes)"
+	@echo "make skeptical   compare skeptical predictions with partial abstention, write docs/skeptical.md (a minute or two)"
 	@echo "make rules   compute the quadrature rules anew (about half an hour)"
 
 # A fresh Debian or Ubuntu keeps venv in a package of its own.

@@ -41,21 +41,20 @@ def percent(values: np.ndarray) -> float:
     return 100.0 * float(np.mean(values)) if np.size(values) else np.nan
 
 
-def error_at_equal_abstention(probabilities: np.ndarray, is_wrong: np.ndarray, n_open: int) -> float:
-    """The error rate of the answers, in per cent, if the n_open most uncertain labels are left open.
+def expected_wrong(probabilities: np.ndarray, is_wrong: np.ndarray, n_open: int) -> float:
+    """How many answers are wrong if the n_open most uncertain labels are left open.
 
     This is what a linear penalty does for the Hamming loss: it leaves open what is nearer to ½ than its price allows.
-    Of labels that are equally uncertain some are left open at random; the rate is the expected one.
+    Of labels that are equally uncertain some are left open at random; the number is the expected one.
     """
     n_answered = is_wrong.size - n_open
     if n_answered == 0:
-        return np.nan
+        return 0.0
     confidence, is_wrong = np.abs(probabilities - 0.5).ravel(), is_wrong.ravel()
     last = np.partition(confidence, n_open)[n_open]  # the least certain of the answers
     above, tied = confidence > last, confidence == last
     answered_of_tied = n_answered - np.count_nonzero(above)
-    n_wrong = np.count_nonzero(is_wrong & above) + answered_of_tied * np.mean(is_wrong[tied])
-    return 100.0 * n_wrong / n_answered
+    return float(np.count_nonzero(is_wrong & above) + answered_of_tied * np.mean(is_wrong[tied]))
 
 
 def of_fold(fold: Fold) -> Iterator[dict[str, object]]:
@@ -72,6 +71,11 @@ def of_fold(fold: Fold) -> Iterator[dict[str, object]]:
         lower, upper = model.predict_intervals(features[test])
         is_answered = (lower > 0.5) | (upper < 0.5)
         is_wrong = (probabilities > 0.5) != truth
+        n_answered = np.count_nonzero(is_answered)
+        n_wrong = expected_wrong(probabilities, is_wrong, is_wrong.size - n_answered)
+        n_open_of_labels = np.count_nonzero(~is_answered, axis=0)
+        by_label = zip(probabilities.T, is_wrong.T, n_open_of_labels, strict=True)
+        n_wrong_by_label = sum(expected_wrong(*label) for label in by_label)
         assert np.array_equal((lower > 0.5)[is_answered], (probabilities > 0.5)[is_answered])
         yield {
             "dataset": fold.problem.name,
@@ -80,7 +84,8 @@ def of_fold(fold: Fold) -> Iterator[dict[str, object]]:
             "fold": fold.number + 1,
             "abstention": percent(~is_answered),
             "skeptical_error": percent(is_wrong[is_answered]),
-            "partial_error": error_at_equal_abstention(probabilities, is_wrong, np.count_nonzero(~is_answered)),
+            "partial_error": 100.0 * n_wrong / n_answered if n_answered else np.nan,
+            "per_label_error": 100.0 * n_wrong_by_label / n_answered if n_answered else np.nan,
             "complete_error": percent(is_wrong),
             "answered_accuracy": percent(~is_wrong[is_answered]),
             "open_accuracy": percent(~is_wrong[~is_answered]),
@@ -108,6 +113,7 @@ def run() -> pd.DataFrame:
 def with_differences(results: pd.DataFrame) -> pd.DataFrame:
     return results.assign(
         difference=results.skeptical_error - results.partial_error,
+        per_label_difference=results.skeptical_error - results.per_label_error,
         accuracy_difference=results.answered_accuracy - results.open_accuracy,
     )
 
@@ -137,11 +143,12 @@ def verdict(row: pd.Series, name: str) -> str:
 def table(means: pd.DataFrame) -> str:
     head = (
         "| data | learner | s | left open, % | wrong, skeptical, % | wrong, partial abstention, % | difference "
-        "| partial abstention errs less |\n|---|---|---|---|---|---|---|---|"
+        "| partial abstention errs less | difference, per label |\n|---|---|---|---|---|---|---|---|---|"
     )
     lines = (
         f"| {name} | {learner} | {s:g} | {cell(row, 'abstention')} | {cell(row, 'skeptical_error')} "
-        f"| {cell(row, 'partial_error')} | {cell(row, 'difference', '+')} | {verdict(row, 'difference')} |"
+        f"| {cell(row, 'partial_error')} | {cell(row, 'difference', '+')} | {verdict(row, 'difference')} "
+        f"| {cell(row, 'per_label_difference', '+')} |"
         for (name, learner, s), row in means.iterrows()
     )
     return "\n".join([head, *lines])
@@ -233,6 +240,7 @@ def main() -> None:
         n_folds=N_FOLDS,
         errors=f"{STANDARD_ERRORS:g}",
         better=count(means, "difference"),
+        per_label=count(means, "per_label_difference"),
         table=table(means),
         claim=count(means, "accuracy_difference"),
         claim_table=claim_table(means),
