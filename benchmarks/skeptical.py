@@ -181,6 +181,13 @@ def count(means: pd.DataFrame, name: str) -> str:
     return "; ".join(words)
 
 
+def gaps(means: pd.DataFrame, s: float = 2.0) -> str:
+    """How much of the difference is left within labels, where rare labels matter."""
+    rows = {name: means.loc[(name, "ncc", s)] for name in ("cal500", "yeast")}
+    parts = (f"{row.per_label_difference:.2f} of {row.difference:.2f} ({name})" for name, row in rows.items())
+    return f"{' and '.join(parts)} percentage points"
+
+
 def draw(means: pd.DataFrame, path: Path) -> None:
     figure = Figure(figsize=(11, 5.6), layout="constrained")
     axes = figure.subplots(len(LEARNERS), len(DATASETS))
@@ -210,7 +217,8 @@ def draw(means: pd.DataFrame, path: Path) -> None:
                 offset = {"xytext": (-9, -11), "textcoords": "offset points", "ha": "center", "fontsize": 8}
                 ax.annotate(f"{s:g}", place, **offset)
             ax.set_title(f"{name}, {learner}", fontsize="medium")
-            ax.set_xlim(-6, 102)
+            ax.set_xlim(-16, 102)
+            ax.set_xticks([0, 25, 50, 75, 100])
             highest = part[list(LINES)].max().max()
             ax.set_ylim(-0.1 * highest, 1.1 * highest)
             ax.spines[["top", "right"]].set_visible(False)
@@ -240,6 +248,7 @@ def main() -> None:
         n_folds=N_FOLDS,
         errors=f"{STANDARD_ERRORS:g}",
         better=count(means, "difference"),
+        gaps=gaps(means),
         per_label=count(means, "per_label_difference"),
         table=table(means),
         claim=count(means, "accuracy_difference"),
