@@ -23,6 +23,7 @@ from abstain._utils.errors import InvalidLabels, InvalidParameter
 from abstain._utils.types import Floats
 from abstain.calibration import Calibration
 from abstain.learners._blend import BlendedClassifier
+from abstain.learners._credal import CredalClassifier
 from abstain.learners._folds import fill_gaps, rows_of
 from abstain.learners._verbose import reported
 
@@ -117,7 +118,7 @@ class LabelModel:
 def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]) -> LabelModel:
     """Return a clone of the estimator, fitted to the labels that are not constant.
 
-    A frozen one keeps all labels, and the recommended learner takes whatever table there is.
+    A frozen one keeps all labels, and the recommended learner and credal ones take whatever table there is.
     """
     relevant = np.asarray(target.labels.sum(axis=0, dtype=np.int64)).ravel()
     frequencies = relevant / target.labels.shape[0]  # scipy's mean of ones need not be 1
@@ -126,7 +127,8 @@ def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]
         model.fit(X, target.vector, **params)
         present = np.flatnonzero(np.isin(target.classes, model.classes_))
         return LabelModel(model, present, np.zeros(len(target.classes)), len(target.vector))
-    is_frozen, is_ours = isinstance(estimator, FrozenEstimator), isinstance(estimator, BlendedClassifier)
+    is_frozen = isinstance(estimator, FrozenEstimator)
+    is_ours = isinstance(estimator, BlendedClassifier | CredalClassifier)
     columns = np.flatnonzero((frequencies > 0) & (frequencies < 1) | is_frozen | is_ours)
     takes_labels = is_frozen or len(columns) == 1 or _takes_many_labels(estimator)
     model = clone(estimator) if takes_labels else _one_per_label(estimator)
