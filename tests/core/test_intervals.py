@@ -32,6 +32,11 @@ def worst_and_best(loss_case, m, rows=ROWS):
     return codes, np.max(vertices, axis=0), np.min(vertices, axis=0)
 
 
+@cache
+def profile_of(loss_case, m):
+    return abstain.risk_profile(random_box(40, m, 1), loss=cases.make_loss(loss_case, m))
+
+
 def random_box(n, m, seed=0, **options):
     return abstain.Intervals(*cases.random_intervals(n, m, seed), **options)
 
@@ -96,7 +101,7 @@ def test_six_labels_by_brute_force(loss_case):
     """More labels can be on both sides at once, so that the search branches more than once."""
     m = 6 if loss_case[0] != "rank" else 5
     loss, rng = cases.make_loss(loss_case, m), np.random.default_rng(5)
-    middle, half = rng.random((60, m)), rng.random((60, m)) * 0.5
+    middle, half = rng.random((25, m)), rng.random((25, m)) * 0.5
     box = abstain.Intervals(np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1))
     for penalty in (0.02, abstain.Concave(0.3), "none"):
         ours, brute = abstain.decide(box, loss, penalty), exhaustive.decide(box, loss, penalty)
@@ -120,8 +125,8 @@ def test_equal_ends_decide_as_probabilities_bit_for_bit(loss_case, penalty_case)
 @pytest.mark.parametrize("penalty_case", COUNTING, ids=str)
 def test_profile_decides_like_decide(loss_case, penalty_case):
     for m in (3, 12):
-        loss, penalty, box = cases.make_loss(loss_case, m), cases.make_penalty(penalty_case, m), random_box(60, m, 1)
-        ours, known = abstain.risk_profile(box, loss=loss).decide(penalty), abstain.decide(box, loss, penalty)
+        loss, penalty, box = cases.make_loss(loss_case, m), cases.make_penalty(penalty_case, m), random_box(40, m, 1)
+        ours, known = profile_of(loss_case, m).decide(penalty), abstain.decide(box, loss, penalty)
         np.testing.assert_allclose(ours.expected_loss, known.expected_loss, rtol=0, atol=1e-11)
         np.testing.assert_array_equal(ours.n_abstained, known.n_abstained)
         np.testing.assert_allclose(ours.bounds[:, 1], known.bounds[:, 1], rtol=0, atol=1e-11)
@@ -325,7 +330,7 @@ def test_errors_name_what_is_wrong_and_where():
         (frame, above.iloc[::-1], "different rows: row 0 is 'a' in lower and 'b' in upper"),
         (frame, [[0.5, 0.6]], "lower is 2 × 2, upper is 1 × 2"),
         (frame, sparse.csr_array(above.to_numpy()), "lower is an array, upper is a sparse matrix"),
-        (sparse.csr_array([[0.0, 0.4]]), sparse.csr_array([[0.3, 0.0]]), "lower 0.4, but upper does not store it"),
+        (sparse.csr_array([[0.0, 0.4]]), sparse.csr_array([[0.3, 0.0]]), "lower 0.4, and upper is not stored"),
         (sparse.csr_array([[0.0, 0.4]]), sparse.csr_array([[0.3, 0.2]]), "row 0, column 1 has lower 0.4 > upper 0.2"),
     ]:
         with pytest.raises(abstain.InvalidProbabilities, match=message):
@@ -358,7 +363,7 @@ def test_what_needs_known_probabilities_says_so():
     for refused in (
         lambda: abstain.report(box, truth),
         lambda: abstain.guarantee.control(box, truth, target=0.1),
-        lambda: abstain.curves.cost_curve(box, truth),
+        lambda: abstain.curves.cost_curve(probabilities=box, y_true=truth),
         lambda: abstain.is_monotone(box),
     ):
         with pytest.raises((abstain.AbstainError, TypeError), match=r"midpoint, lower or upper"):

@@ -335,7 +335,7 @@ def read_probabilities(table: Any) -> Probabilities | Intervals:
 
 def is_number_between(value: Any, least: float, most: float) -> bool:
     """Whether something is a real number within a range."""
-    return isinstance(value, Real) and not isinstance(value, bool) and least <= float(value) <= most
+    return not isinstance(value, bool) and isinstance(value, Real) and least <= float(value) <= most
 
 
 def _require_rule(rule: Any, optimism: Any) -> None:
@@ -395,8 +395,8 @@ def _aligned(low: Probabilities, high: Probabilities) -> Probabilities:
         i, j = divmod(int(at[missing[0]]), m)
         axes = low.axes if high.axes.label_names is None else high.axes
         raise InvalidProbabilities(
-            f"intervals: {axes.row(i)}, {axes.label(j)} has lower {ours.data[missing[0]]}, but upper does not store it: "
-            "its upper end is 0"
+            f"intervals: {axes.row(i)}, {axes.label(j)} has lower {ours.data[missing[0]]}, and upper is not stored, "
+            "so its upper end is 0"
         )
     data = np.zeros(len(theirs.data), np.result_type(ours.dtype, theirs.dtype))
     data[found[is_there]] = ours.data[is_there]

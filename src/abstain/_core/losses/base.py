@@ -55,7 +55,8 @@ class BlockProfile(NamedTuple):
 
     def rows(self, rows: slice) -> "BlockProfile":
         """Return a view of some rows."""
-        start, gap = (None if part is None else part[rows] for part in (self.start, self.gap))
+        start = None if self.start is None else self.start[rows]
+        gap = None if self.gap is None else self.gap[rows]
         return BlockProfile(self.values[rows], self.order_keys[rows], start, gap)
 
 

@@ -192,7 +192,8 @@ class _Nodes(NamedTuple):
     shared: NDArray[np.intp]
 
     def __add__(self, other: "_Nodes") -> "_Nodes":  # type: ignore[override]
-        return _Nodes(*(np.concatenate(both) for both in zip(self, other, strict=True)))
+        both: Any = zip(self, other, strict=True)
+        return _Nodes(*map(np.concatenate, both))
 
 
 class _Search:
