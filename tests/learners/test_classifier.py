@@ -544,7 +544,7 @@ def test_intervals_are_those_of_the_calibration_or_of_the_estimator():
     assert abstain.decide(box).label_names == ("sky", "sea", "sand")
     np.testing.assert_allclose(box.upper[:, 2], 1 / 301)
     assert model.predict_intervals(X[:20], rule="hurwicz", optimism=0.5).rule == "hurwicz"
-    credal = abstain.AbstainingClassifier(abstain.learners.by_name("credal-forest"), calibration=None).fit(X, frame)
+    credal = abstain.AbstainingClassifier(abstain.learners.make("credal-forest"), calibration=None).fit(X, frame)
     lower, upper = credal.estimator_.predict_intervals(X[:20])
     box = credal.predict_intervals(X[:20])
     np.testing.assert_array_equal(box.lower, lower)

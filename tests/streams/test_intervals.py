@@ -117,7 +117,7 @@ def test_mistakes_are_named_and_nothing_is_written(folder, change, message):
         (["box.csv", "--intervals", "--rule", "hurwicz"], "needs a number from 0"),
         (["box.csv", "--intervals", "--rule", "skeptical", "--loss", "f1"], "judges each label by itself"),
         (["upper.csv", "--upper", "lower.csv"], "exchanged?"),
-        (["lower.csv", "--upper", "box.csv"], "box.csv"),
+        (["lower.csv", "--upper", "box.csv"], "there is no column 'sky_upper'"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(folder, arguments, message):

@@ -100,7 +100,7 @@ def decide_bound(table: Probabilities | Intervals, loss: Loss, costs: BoundPenal
     if table.is_sparse and loss.decides_by_entry(costs) and not is_skeptical:
         for_each(decide_stored, table.stored_entries())
     else:
-        for_each(decide_block, table.blocks(loss.entries_per_block))
+        for_each(decide_block, table.blocks(max(loss.entries_per_block, table.least_per_block)))
     prediction = writer.finish()
     return (
         prediction.with_bounds(ExpectedLossBounds(table, loss, costs)) if isinstance(table, Intervals) else prediction

@@ -92,7 +92,7 @@ class Intervals:
             The probabilities of each member.
         quantiles : (float, float), default=(0.0, 1.0)
             The quantiles of the members at which the intervals end: least and greatest by default.
-        rule, optimism :
+        rule, optimism
             As for `Intervals`.
         label_names : sequence of n_labels names, optional
 
@@ -136,7 +136,7 @@ class Intervals:
             Of how many.
         s : float > 0, default=2.0
             The number of observations that are missing: the greater, the wider the intervals.
-        rule, optimism :
+        rule, optimism
             As for `Intervals`.
 
         Examples
@@ -265,6 +265,9 @@ class Intervals:
         )
 
     # What follows is what `Probabilities` has, too: decisions read either of them block by block.
+
+    least_per_block = 1 << 17
+    """Intervals per block, at least: the search for an optimum works on all rows of a block at once."""
 
     @property
     def matrix(self) -> Matrix:

@@ -22,6 +22,9 @@ SUM_TOLERANCE = 1e-3  # probabilities of half precision add up to 1 as exactly a
 class Probabilities:
     """Probabilities of n instances × m labels, dense or sparse, validated and read block by block."""
 
+    least_per_block = 0
+    """Probabilities per block, at least."""
+
     def __init__(self, table: Any, what: str = "probabilities") -> None:
         self.what = what
         """What they are called in errors."""

@@ -126,7 +126,7 @@ class Calibration:
         ----------
         scores : array-like or data frame of shape (n_instances, n_labels)
             Scores of the kind that was learnt from.
-        rule, optimism :
+        rule, optimism
             As for `abstain.Intervals`.
 
         Returns

@@ -239,7 +239,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         ----------
         X : array-like or sparse matrix of shape (n_instances, n_features)
             What the estimator accepts. The index of a frame is kept.
-        rule, optimism :
+        rule, optimism
             As for `abstain.Intervals`.
 
         Returns

@@ -53,9 +53,9 @@ def open_intervals(
         of the lower ends alone, with a column for each label, or long ones.
     upper : path, or sequence of paths, optional
         Tables of the upper ends, with the same rows and labels.
-    rule, optimism :
+    rule, optimism
         As for `abstain.Intervals`.
-    form, id_column, label_column, value_column, labels, format, kind, row_groups :
+    form, id_column, label_column, value_column, labels, format, kind, row_groups
         As for `open_sources`; `labels` are names without ``_lower`` and ``_upper``.
 
     Returns

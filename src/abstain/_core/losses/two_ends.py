@@ -25,6 +25,9 @@ from abstain._utils.types import Floats
 NODE_LABELS = 300_000
 """The labels of all nodes that branch and bound may visit for an instance; what is still open then is in the gap."""
 
+NODES_AT_A_TIME = 32
+"""Nodes of the last few rows that are branched at once: what a round costs besides, each of them would cost alone."""
+
 
 class Ends(NamedTuple):
     """How many labels are first, how many are abstained, and the expected loss, of each row."""
@@ -211,7 +214,17 @@ class _Search:
         open_rows = np.flatnonzero(shared >= 0)
         if len(open_rows):
             self.found.losses[open_rows] = self._worst_case(sides[open_rows], open_rows)
-            self._branch(self._nodes_of(ends.take(open_rows), shared[open_rows], open_rows), m)
+            none, totals = np.full(len(open_rows), -1), self.goal.totals(ends.losses, ends.n_abstained)
+            roots = _Nodes(
+                none,
+                none,
+                none.astype(np.int8),
+                open_rows,
+                totals[open_rows],
+                ends.n_abstained[open_rows],
+                shared[open_rows],
+            )
+            self._branch(roots, m)
         return self.found
 
     def _solve(self, bounds: Bounds, rows: NDArray[np.intp]) -> tuple[Ends, Codes, NDArray[np.intp]]:
@@ -224,14 +237,6 @@ class _Search:
         self.loss.answer_sides(bounds, sides, codes)
         return self.loss.expected(self.block, bounds, codes)
 
-    def _nodes_of(
-        self, ends: Ends, shared: NDArray[np.intp], rows: NDArray[np.intp], parent: Any = None, side: int = LAST
-    ) -> _Nodes:
-        parent = np.full(len(rows), -1) if parent is None else parent
-        label = np.full(len(rows), -1)
-        totals = self.goal.totals(ends.losses, ends.n_abstained)
-        return _Nodes(parent, label, np.full(len(rows), side, np.int8), rows, totals, ends.n_abstained, shared)
-
     def _branch(self, nodes: _Nodes, n_labels: int) -> None:
         """Search until no open node can hold anything better, or its row has used up its nodes."""
         found, limit = self.found, max(3, NODE_LABELS // n_labels)
@@ -242,13 +247,11 @@ class _Search:
             live = np.flatnonzero(is_open & (size[nodes.row] < limit))
             if len(live) == 0:
                 break
-            live = live[np.lexsort((nodes.least[live], nodes.row[live]))]
-            chosen = live[np.append(True, nodes.row[live][1:] != nodes.row[live][:-1])]
+            chosen = _best_of_each_row(nodes, live)
             is_open[chosen] = False
-            for side in (FIRST, LAST):
-                children = self._children(nodes, chosen, side)
-                nodes += children
-                is_open = np.append(is_open, children.shared >= 0)
+            children = self._children(nodes, chosen)
+            nodes += children
+            is_open = np.append(is_open, children.shared >= 0)
         left = np.flatnonzero(is_open)
         totals = self.goal.totals(found.losses, found.n_abstained)
         np.maximum.at(found.gap, nodes.row[left], totals[nodes.row[left]] - nodes.least[left])
@@ -260,19 +263,28 @@ class _Search:
         fewer = nodes.n_abstained < self.found.n_abstained[nodes.row]
         return (nodes.least < best - margin) | (fewer & (nodes.least <= best + margin))
 
-    def _children(self, nodes: _Nodes, chosen: NDArray[np.intp], side: int) -> _Nodes:
-        """Return the children in which the label that nodes share must not be on a side; keep what they find."""
+    def _children(self, nodes: _Nodes, chosen: NDArray[np.intp]) -> _Nodes:
+        """Return two children of each node: the label that its sides share is not first, or not last."""
+        side = np.repeat(np.array([FIRST, LAST], np.int8), len(chosen))
+        chosen = np.concatenate([chosen, chosen])
         rows, label = nodes.row[chosen], nodes.shared[chosen]
-        bounds = Bounds(self.bounds.low[rows].copy(), self.bounds.high[rows].copy())
-        _forbid(bounds, np.arange(len(rows)), label, np.full(len(rows), side))
+        bounds = Bounds(self.bounds.low[rows], self.bounds.high[rows])
         at, ancestor = np.arange(len(rows)), chosen
+        _forbid(bounds, at, label, side)
         while len(at):
             at, ancestor = at[nodes.parent[ancestor] >= 0], ancestor[nodes.parent[ancestor] >= 0]
             _forbid(bounds, at, nodes.label[ancestor], nodes.side[ancestor])
             ancestor = nodes.parent[ancestor]
         ends, sides, shared = self._solve(bounds, rows)
-        self._keep_better(sides, self._worst_case(sides, rows), ends.n_abstained, rows)
-        return self._nodes_of(ends, shared, rows, chosen, side)._replace(label=label)
+        losses = self._worst_case(sides, rows)
+        order = np.argsort(rows, kind="stable")
+        number = _number_within_row(rows[order])
+        for k in range(number.max() + 1):  # one child of each row at a time
+            some = order[number == k]
+            self._keep_better(sides[some], losses[some], ends.n_abstained[some], rows[some])
+        return _Nodes(
+            chosen, label, side, rows, self.goal.totals(ends.losses, ends.n_abstained), ends.n_abstained, shared
+        )
 
     def _keep_better(self, sides: Codes, losses: Floats, n_abstained: NDArray[np.intp], rows: Counts) -> None:
         found = self.found
@@ -283,6 +295,19 @@ class _Search:
         found.sides[rows[better]] = sides[better]
         found.losses[rows[better]] = losses[better]
         found.n_abstained[rows[better]] = n_abstained[better]
+
+
+def _best_of_each_row(nodes: _Nodes, live: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the node of least bound of each row that has any; of few rows, some more."""
+    live = live[np.lexsort((nodes.least[live], nodes.row[live]))]
+    number = _number_within_row(nodes.row[live])
+    return live[number < max(1, NODES_AT_A_TIME // np.count_nonzero(number == 0))]
+
+
+def _number_within_row(rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return how many equal rows precede each one; equal rows follow each other."""
+    first = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
+    return np.arange(len(rows)) - np.repeat(first, np.diff(np.append(first, len(rows))))
 
 
 def _forbid(bounds: Bounds, at: Counts, label: Counts, side: Counts) -> None:
