@@ -364,7 +364,6 @@ def test_what_needs_known_probabilities_says_so():
         lambda: abstain.report(box, truth),
         lambda: abstain.guarantee.control(box, truth, target=0.1),
         lambda: abstain.curves.cost_curve(probabilities=box, y_true=truth),
-        lambda: abstain.is_monotone(box),
     ):
         with pytest.raises((abstain.AbstainError, TypeError), match=r"midpoint, lower or upper"):
             refused()

@@ -58,7 +58,9 @@ def test_files_are_decided_as_in_memory(folder, loss, inputs):
 
 
 def test_rules(folder):
-    result = run("decide", folder / "box.csv", "--intervals", "--rule", "skeptical", "--penalty", "none", "-o", folder / "q.csv")
+    result = run(
+        "decide", folder / "box.csv", "--intervals", "--rule", "skeptical", "--penalty", "none", "-o", folder / "q.csv"
+    )
     assert "worst-case expected loss" in result.output
     assert "no price" in result.output
     found = pd.read_csv(folder / "q.csv", index_col="id").fillna(-1).to_numpy()
