@@ -5,7 +5,7 @@
 
 import sys
 
-from benchmarks import budgets, dense, guarantee, labels, learning, overlap, report
+from benchmarks import budgets, dense, guarantee, interval_speed, labels, learning, overlap, report
 from benchmarks.page import DOCS, Section, machine, write
 
 SECTIONS = [
@@ -20,6 +20,14 @@ SECTIONS = [
         "Algorithm 2, for the others the like with the same O(m³) growth, all compiled with numba "
         "(`tests/oracles/overlap.py`). Penalties: linear and concave with c = 0.1/m … 1/m and 0.2/m … 2/m.",
         overlap.speed(),
+    ),
+    Section(
+        "Intervals",
+        "Decisions from intervals (minimax) against decisions from their midpoints, one thread, linear penalties. "
+        "Comonotone intervals: p ± 0.03, sorted. Venn–Abers: intervals for new rows of published data, scored by "
+        "logistic regression and calibrated on cross-fitted scores; the rows are repeated up to 20 000. What is "
+        "not proved optimal within the limit of nodes has a `gap`.",
+        interval_speed.speed(),
     ),
     Section(
         "Twenty penalties from one profile",

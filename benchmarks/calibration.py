@@ -164,7 +164,7 @@ def published() -> Iterator[str]:
 _SCORED: dict[tuple[str, str], tuple[np.ndarray, ...]] = {}
 
 
-def _scored(name: str, learner: str) -> tuple[np.ndarray, ...]:
+def scored(name: str, learner: str) -> tuple[np.ndarray, ...]:
     if (name, learner) not in _SCORED:
         X, Y = dataset(name)
         order = np.random.default_rng(0).permutation(len(Y))
@@ -190,7 +190,7 @@ def loss_of(measure: str, p: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _published_rows(name: str, learner: str, measure: str) -> Iterator[str]:
-    inner, y_inner, scores, y = _scored(name, learner)
+    inner, y_inner, scores, y = scored(name, learner)
     kind = "score" if learner == "LinearSVC" else "probability"
     uncalibrated = expit(scores) if kind == "score" else scores
     before = loss_of(measure, np.clip(uncalibrated, expit(-16.0), expit(16.0)), y)
