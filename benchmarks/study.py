@@ -306,6 +306,9 @@ offset is learnt from the log-odds of the instances held out: this blends the mo
 negative. The labels share a normal prior for slopes and offsets, which is estimated from all of them, so that labels
 with few relevant instances take what the others say, and nothing is extrapolated.
 
+Learners of the papers are there by name (`abstain.learners.make`), and so are two that also give intervals of
+probabilities, `ncc` and `credal-forest`; these are compared on [a page of their own](skeptical.md).
+
 The table compares the average generalised loss (Hamming with a linear penalty c, in per cent of the labels, and F1 with
 a linear penalty of {F1_COST:g}, in per cent; ± standard error over the folds) with that of the paper's binary relevance
 with logistic regression (br-lr), as it is and calibrated (`calibration="auto"`), and with two of the parts by

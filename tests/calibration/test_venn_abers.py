@@ -59,6 +59,11 @@ def test_the_kernels_are_isotonic_regression_and_one_with_the_instance_added(see
                 assert values[2 * first + k, label] == pytest.approx(expected, abs=1e-12)
 
 
+def ends(calibration, scores):
+    box = calibration.intervals(scores)
+    return box.lower, box.upper
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("n", "levels"), [(1, 400), (3, 400), (20, 10), (60, 20), (300, 400), (300, 10)])
 def test_intervals_are_those_of_brute_force(n, levels, weighted):
@@ -67,7 +72,7 @@ def test_intervals_are_those_of_brute_force(n, levels, weighted):
     calibration = fit(logits[:, np.newaxis], truth[:, np.newaxis], "venn-abers", kind="logit", sample_weight=weight)
     between = random.integers(-levels, levels, 100) * GRID
     new = np.clip(np.concatenate([logits, between]), logits.min(), logits.max())
-    lower, upper = (bound[:, 0] for bound in calibration.intervals(new[:, np.newaxis]))
+    lower, upper = (bound[:, 0] for bound in ends(calibration, new[:, np.newaxis]))
     p = calibration.transform(new[:, np.newaxis])[:, 0]
     expected = np.array([brute_force(logits, truth, weight, x) for x in new])
     np.testing.assert_allclose(lower, np.minimum(expected[:, 0], p), atol=1e-12)
@@ -80,7 +85,7 @@ def test_intervals_contain_the_probability_and_shrink():
         logits, truth, _ = sample(n, 0)
         calibration = fit(logits[:, np.newaxis], truth[:, np.newaxis], "venn-abers", kind="logit")
         new = np.linspace(-8, 8, 999)[:, np.newaxis]
-        lower, upper = calibration.intervals(new)
+        lower, upper = ends(calibration, new)
         p = calibration.transform(new)
         assert (lower <= p).all()
         assert (p <= upper).all()
@@ -96,7 +101,7 @@ def test_one_of_the_two_is_calibrated():
     logits = random.normal(-1, 2, (6000, 20))
     truth = random.random(logits.shape) < expit(0.5 * logits + np.sin(logits))
     calibration = fit(logits[:1000], truth[:1000], "venn-abers", kind="logit")
-    lower, upper = calibration.intervals(logits[1000:])
+    lower, upper = ends(calibration, logits[1000:])
     middle = (lower + upper) / 2
     for low in np.arange(0.1, 0.9, 0.1):
         found = (low <= middle) & (middle < low + 0.1)
@@ -116,6 +121,6 @@ def test_intervals_are_those_of_the_package_venn_abers(n):
     theirs = model.predict_proba(pairs[1])[1]
     calibration = fit(logits[:, np.newaxis], truth[:, np.newaxis], "venn-abers", kind="logit")
     p = calibration.transform(new[:, np.newaxis])
-    lower, upper = calibration.intervals(new[:, np.newaxis])
+    lower, upper = ends(calibration, new[:, np.newaxis])
     np.testing.assert_allclose(lower[:, 0], np.minimum(theirs[:, 0], p[:, 0]), atol=1e-6)
     np.testing.assert_allclose(upper[:, 0], np.maximum(theirs[:, 1], p[:, 0]), atol=1e-6)

@@ -315,10 +315,20 @@ def test_runs_that_do_not_fit_together(tmp_path):
         Results.read([tmp_path / "br-lr", tmp_path / "cc-lr"])
 
 
+def test_credal_learners_run_beside_the_others(tmp_path):
+    plan = Plan([random_problem()], learners=["br-lr", "ncc", "credal-forest"], losses=["hamming"], n_folds=2)
+    points = run(plan, out=tmp_path, n_jobs=1).summary()
+    assert points.groupby("learner").size().tolist() == [20] * 3
+    assert points.generalized_loss.notna().all()
+    assert all(fold.seconds > 0 for fold in plan.folds)
+
+
 def test_fits_are_counted():
     assert _models.n_fits("br-lr", 7) == _models.n_fits("cc-lr", 7) == 7
     assert _models.n_fits("ecc-lr", 7) == 350
     assert _models.n_fits("br-svm", 7) == 42
+    assert _models.n_fits("ncc", 7) == 7
+    assert _models.n_fits("credal-forest+sigmoid", 7) == 600
     assert _models.n_fits("br-lr+sigmoid", 7) == 42
     assert _models.n_fits("trees", 7) == 200
 

@@ -530,3 +530,29 @@ def test_the_scorer_knows_the_names():
     model = AbstainingClassifier(LogisticRegression()).fit(X, labels)
     with pytest.raises(abstain.InvalidLabels, match="another order"):
         abstain.make_abstention_scorer()(model, X, labels[list("dcba")])
+
+
+def test_intervals_are_those_of_the_calibration_or_of_the_estimator():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 4))
+    y = (X[:, :3] + random.normal(size=(300, 3)) > [0, 1, 9]).astype(int)  # the last label is never relevant
+    frame = pd.DataFrame(y, columns=["sky", "sea", "sand"])
+    model = abstain.AbstainingClassifier(LogisticRegression(), calibration="venn-abers").fit(X, frame)
+    box, p = model.predict_intervals(X[:20]), model.predict_proba(X[:20])
+    assert (box.lower <= p + 1e-12).all()
+    assert (p <= box.upper + 1e-12).all()
+    assert abstain.decide(box).label_names == ("sky", "sea", "sand")
+    np.testing.assert_allclose(box.upper[:, 2], 1 / 301)
+    assert model.predict_intervals(X[:20], rule="hurwicz", optimism=0.5).rule == "hurwicz"
+    credal = abstain.AbstainingClassifier(abstain.learners.by_name("credal-forest"), calibration=None).fit(X, frame)
+    lower, upper = credal.estimator_.predict_intervals(X[:20])
+    box = credal.predict_intervals(X[:20])
+    np.testing.assert_array_equal(box.lower, lower)
+    np.testing.assert_array_equal(box.upper, upper)
+    for other in ("isotonic", None):
+        plain = abstain.AbstainingClassifier(LogisticRegression(), calibration=other).fit(X, frame)
+        with pytest.raises(abstain.InvalidParameter, match="gives no intervals"):
+            plain.predict_intervals(X)
+    single = abstain.AbstainingClassifier(LogisticRegression(), calibration="venn-abers").fit(X, y[:, 0])
+    with pytest.raises(abstain.InvalidParameter, match="single target"):
+        single.predict_intervals(X)

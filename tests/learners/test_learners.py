@@ -37,6 +37,7 @@ def test_every_name_is_there():
         *("br-lr", "br-svm", "br-nystroem-svm"),
         *("cc-lr", "cc-svm", "cc-nystroem-svm"),
         *("ecc-lr", "ecc-svm", "ecc-nystroem-svm"),
+        *("ncc", "credal-forest"),
     ) == learners.NAMES
 
 

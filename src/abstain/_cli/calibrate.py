@@ -71,6 +71,12 @@ N_NAMED = 5
     metavar="N",
     help="How many random parts of the rows methods are compared on. [default: 5]",
 )
+@click.option(
+    "--intervals",
+    is_flag=True,
+    help="With --with and a calibration by venn-abers, write intervals: columns <label>_lower and <label>_upper for "
+    "each label, which abstain decide --intervals reads.",
+)
 @options.reading
 @click.option(
     "--resume",
@@ -88,6 +94,7 @@ def calibrate(
     missing_values: str | None,
     weights: str | None,
     folds: int | None,
+    intervals: bool,
     reading: dict[str, Any],
     resume: bool,
     output: Output,
@@ -111,14 +118,16 @@ def calibrate(
       abstain calibrate logits.npy truth.npy --kind logit --method sigmoid -o calibration.json
       abstain calibrate p.csv partly.csv --missing-values nan --weights w.csv -o calibration.json
       abstain calibrate new.parquet --with calibration.json -o calibrated.parquet
+      abstain calibrate new.parquet --with venn-abers.json --intervals -o box.parquet
       abstain calibrate scores/ --with calibration.json -o calibrated/ --resume
       abstain calibrate new.csv --with calibration.json | abstain decide - | head
     """
     if inputs.count("-") > 1:
         raise click.UsageError("standard input is one table, not two")
     if calibration_file is None:
-        if resume:
-            raise click.UsageError("--resume is for files of probabilities: give a calibration (--with FILE)")
+        if resume or intervals:
+            option = "--resume" if resume else "--intervals"
+            raise click.UsageError(f"{option} is for files of probabilities: give a calibration (--with FILE)")
         target = _require_json(inputs, output_file)
         scores, truth = inputs
         given = {"kind": kind, "method": method, "cv": folds}
@@ -130,7 +139,8 @@ def calibrate(
     learning = {"--method": method, "--missing-values": missing_values, "--weights": weights, "--folds": folds}
     if (wrong := next((name for name, value in learning.items() if value is not None), None)) is not None:
         raise click.UsageError(f"{wrong} is for learning a calibration; {calibration_file} is one already")
-    _apply(inputs, options.choose_target(output_file, "probabilities"), calibration_file, kind, reading, resume, output)
+    target_file = options.choose_target(output_file, "probabilities")
+    _apply(inputs, target_file, calibration_file, kind, reading, output, intervals=intervals, resume=resume)
 
 
 def _require_json(inputs: Sequence[str], output_file: str | None) -> Path:
@@ -213,8 +223,10 @@ def _apply(
     calibration_file: Path,
     kind: str | None,
     reading: dict[str, Any],
-    resume: bool,
     output: Output,
+    *,
+    intervals: bool,
+    resume: bool,
 ) -> None:
     if target == "-":
         output.use_stderr()
@@ -234,7 +246,7 @@ def _apply(
         )
     sources = open_sources(inputs, **reading)
     with output.progress("calibrate") as progress:
-        summary = calibrate_files(sources, target, calibration, resume=resume, progress=progress)
+        summary = calibrate_files(sources, target, calibration, intervals=intervals, resume=resume, progress=progress)
     size = f"{plural(summary.n_rows, 'row')} × {plural(summary.n_labels, 'label')}"
     files = f" ({plural(summary.n_files, 'file')})" if summary.n_files > 1 else ""
     where = "" if target == "-" else f": {target}"

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from abstain._cli import options
 from abstain._cli.output import Output, with_output
+from abstain._core.intervals import IntervalRule
 from abstain._core.losses import Loss
-from abstain._core.penalties import Penalty
+from abstain._core.penalties import Linear, Penalty
 from abstain._utils.errors import InvalidProbabilities, NoProbabilities
 from abstain._utils.wording import plural
 from abstain.streams._write.destinations import is_folder
@@ -27,6 +29,26 @@ if TYPE_CHECKING:
 @options.queue
 @options.reading
 @options.kind
+@click.option(
+    "--intervals",
+    is_flag=True,
+    help="INPUT holds intervals of probabilities: columns <label>_lower and <label>_upper for each label.",
+)
+@click.option(
+    "--upper",
+    metavar="FILE",
+    type=options.existing_file,
+    help="INPUT holds the lower ends of intervals, and FILE the upper ones.",
+)
+@click.option(
+    "--rule",
+    type=click.Choice(get_args(IntervalRule)),
+    help="How answers are judged if there are intervals: by their worst case, only what is best for every probability, "
+    "or by a weighted mean of best and worst case (--optimism). [default: minimax]",
+)
+@click.option(
+    "--optimism", type=float, metavar="SHARE", help="With --rule hurwicz: the weight of the best case, 0 to 1."
+)
 @click.option(
     "--on-error",
     type=click.Choice(["fail", "skip", "abstain"]),
@@ -50,6 +72,10 @@ def decide(
     queue: str | None,
     reading: dict[str, Any],
     kind: Any,
+    intervals: bool,
+    upper: Path | None,
+    rule: IntervalRule | None,
+    optimism: float | None,
     on_error: Any,
     resume: bool,
     cluster: str | None,
@@ -73,6 +99,8 @@ def decide(
       abstain decide p.csv --loss hamming:false_negative=5,false_positive=1 --labels sky,sea
       abstain decide scores/ -o partial/ --resume
       abstain decide scores/ -o partial/ --cluster tcp://scheduler:8786
+      abstain decide box.parquet --intervals --loss f1 --penalty 0.05 -o q.parquet
+      abstain decide lower.csv --upper upper.csv --rule skeptical --penalty none -o q.csv
       zcat p.csv.gz | abstain decide - --penalty none | head
     """
     target = options.choose_target(output_file)
@@ -86,16 +114,23 @@ def decide(
         )
     if cluster and queue:
         raise click.BadParameter("a cluster writes no queue; decide without --cluster", param_hint="--queue")
-    options.require_unread([output_file, queue], penalty)
-    from abstain.streams import Job, decide_files, open_sources
+    judged = _read_rule(intervals, upper, rule, optimism, on_error, in_folder=is_folder(target))
+    options.require_unread([output_file, queue], *filter(None, (penalty, upper)))
+    from abstain.streams import Job, decide_files, open_intervals, open_sources
 
-    sources = open_sources(inputs, **reading, kind=kind)
+    if judged:
+        sources = open_intervals(inputs, upper, **judged, **reading, kind=kind)
+    else:
+        sources = open_sources(inputs, **reading, kind=kind)
     resolved = options.penalty_of(penalty, sources.label_names, sources.n_labels)
     read_as = {name: value for name, value in reading.items() if name != "format"}
-    job = Job(loss, resolved, kind=kind, on_error=on_error, **read_as)
-    with _hint_at_on_error(on_error), output.progress("decide") as progress:
+    job = Job(loss, resolved, kind=kind, on_error=on_error, **read_as, **judged)
+    with _hint_at_on_error(on_error, is_interval=bool(judged)), output.progress("decide") as progress:
         summary = decide_files(sources, target, job, queue=queue, resume=resume, progress=progress, cluster=cluster)
-    _print_summary(output, summary, options.in_words(loss, penalty), target, queue)
+    costs = options.in_words(loss, penalty)
+    if judged.get("rule") == "skeptical" and penalty == Linear(inf):
+        costs = f"{repr(loss).removesuffix('()')}, labels left open have no price"
+    _print_summary(output, summary, costs, target, queue, promise=_promise(judged))
     n = summary.n_rows
     output.write_json(
         rows=n,
@@ -110,28 +145,61 @@ def decide(
         labels_repaired=summary.n_repaired,
         loss=repr(loss),
         penalty=str(penalty),
+        rule=judged.get("rule"),
         output=target,
         queue=queue,
     )
 
 
+def _read_rule(
+    intervals: bool,
+    upper: Path | None,
+    rule: IntervalRule | None,
+    optimism: float | None,
+    on_error: str,
+    *,
+    in_folder: bool,
+) -> dict[str, Any]:
+    """Return the rule for intervals; {} if the input holds none."""
+    if not intervals and upper is None:
+        if rule is not None or optimism is not None:
+            raise click.UsageError("--rule and --optimism are for intervals: add --intervals, or --upper FILE")
+        return {}
+    if intervals and upper is not None:
+        raise click.UsageError("--intervals is for one file with both ends, --upper for a file of its own: give one")
+    if on_error != "fail":
+        raise click.UsageError("--on-error skip and abstain are for probabilities; intervals must all be right")
+    if upper is not None and in_folder:
+        raise click.UsageError("two files become one: with --upper, --output is a file, not a folder")
+    return {"rule": rule or "minimax", "optimism": optimism}
+
+
 @contextmanager
-def _hint_at_on_error(on_error: str) -> Iterator[None]:
+def _hint_at_on_error(on_error: str, *, is_interval: bool) -> Iterator[None]:
     """Add to the error about a bad value that --on-error can go on without it."""
     try:
         yield
     except NoProbabilities:  # all values are bad: there is nothing to go on with
         raise
     except InvalidProbabilities as reason:
-        hint = " (--on-error skip or abstain goes on without it)" if on_error == "fail" else ""
+        hint = " (--on-error skip or abstain goes on without it)" if on_error == "fail" and not is_interval else ""
         raise InvalidProbabilities(f"{reason}{hint}") from reason
 
 
-def _print_summary(output: Output, summary: "Summary", costs: str, target: str, queue: str | None) -> None:
+def _promise(judged: dict[str, Any]) -> str:
+    """Return what the expected loss is called: it holds for one distribution, or for all in the intervals."""
+    if not judged:
+        return "expected loss"
+    return "expected loss, by hurwicz," if judged["rule"] == "hurwicz" else "worst-case expected loss"
+
+
+def _print_summary(
+    output: Output, summary: "Summary", costs: str, target: str, queue: str | None, promise: str
+) -> None:
     """Print what was decided, in sentences."""
     n, m = summary.n_rows, summary.n_labels
     share = f"{summary.abstention_rate:.2%} left open" if n else "nothing to decide"
-    mean = f", expected loss {summary.total_expected_loss / n:.4g} per row ({costs})" if n else ""
+    mean = f", {promise} {summary.total_expected_loss / n:.4g} per row ({costs})" if n else ""
     files = f" ({plural(summary.n_files, 'file')})" if summary.n_files > 1 else ""
     where = "" if target == "-" else f": {target}"
     output.print_line(f"{plural(n, 'row')} × {plural(m, 'label')}{files}, {share}{mean}{where}")

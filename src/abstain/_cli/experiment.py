@@ -54,8 +54,8 @@ def experiment() -> None:
 )
 @options.names(
     "--learners",
-    help_text="br-lr, cc-lr, ecc-lr, br-svm, cc-svm, … or trees; each also as, for example, br-lr+sigmoid "
-    "(calibrated). [default: br-lr, cc-lr, ecc-lr]",
+    help_text="br-lr, cc-lr, ecc-lr, br-svm, cc-svm, …, trees, ncc or credal-forest; each also as, for example, "
+    "br-lr+sigmoid (calibrated). [default: br-lr, cc-lr, ecc-lr]",
 )
 @options.names("--losses", help_text=f"{', '.join(LOSSES)}. [default: all]")
 @click.option(

@@ -102,7 +102,9 @@ def decide_bound(table: Probabilities | Intervals, loss: Loss, costs: BoundPenal
     else:
         for_each(decide_block, table.blocks(loss.entries_per_block))
     prediction = writer.finish()
-    return prediction.with_bounds(ExpectedLossBounds(table, loss, costs)) if isinstance(table, Intervals) else prediction
+    return (
+        prediction.with_bounds(ExpectedLossBounds(table, loss, costs)) if isinstance(table, Intervals) else prediction
+    )
 
 
 def bind_penalty(loss: Loss, penalty: Penalty, n_labels: int, axes: Axes, *, is_sparse: bool) -> BoundPenalty:

@@ -1,4 +1,4 @@
-"""Between what the expected loss of answers lies, for all probabilities in given intervals; and which losses know it."""
+"""The least and the greatest expected loss of answers, for all probabilities in given intervals."""
 
 from dataclasses import dataclass
 
@@ -42,7 +42,7 @@ def expected_loss_bounds(intervals: Intervals, loss: Loss, prediction: Predictio
 
 
 def accept_intervals(loss: Loss, intervals: Intervals, costs: BoundPenalty | None) -> None:
-    """Raise `InvalidLoss` or `InvalidPenalty` if the rule of the intervals has no meaning; costs are None for a profile."""
+    """Raise an error if the rule of the intervals has no meaning for a loss and costs (None for a risk profile)."""
     loss.accept_intervals()
     if intervals.rule == "minimax":
         return

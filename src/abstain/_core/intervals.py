@@ -17,7 +17,6 @@ from abstain._core.tables import Axes, Matrix, Table, as_array, csr_in_order
 from abstain._utils.backends import lazy_backend
 from abstain._utils.errors import InvalidProbabilities, quoted
 from abstain._utils.threads import for_each
-from abstain._utils.types import Floats
 
 IntervalRule: TypeAlias = Literal["minimax", "skeptical", "hurwicz"]
 
@@ -149,14 +148,18 @@ class Intervals:
         """
         counts = Table(relevant) if not isinstance(relevant, Table) else relevant
         if sparse.issparse(counts.values):
-            raise InvalidProbabilities("relevant: intervals of counts are dense, as [0, s / (n + s)] is not 0; pass an array")
+            raise InvalidProbabilities(
+                "relevant: intervals of counts are dense, as [0, s / (n + s)] is not 0; pass an array"
+            )
         k, n = np.asarray(counts.values, np.float64), np.asarray(total, np.float64)
-        if isinstance(s, bool) or not isinstance(s, Real) or not 0 < s < np.inf:
+        if not is_number_between(s, 0.0, np.inf) or not 0 < s < np.inf:
             raise InvalidProbabilities(f"s is {s!r}; expected a number > 0")
         try:
             n = np.broadcast_to(n, k.shape)
         except ValueError as reason:
-            raise InvalidProbabilities(f"total has shape {n.shape}, which does not fit {k.shape} of relevant") from reason
+            raise InvalidProbabilities(
+                f"total has shape {n.shape}, which does not fit {k.shape} of relevant"
+            ) from reason
         bad = np.argwhere(~((k >= 0) & (k <= n) & np.isfinite(n)))
         if len(bad):
             i, j = bad[0]
@@ -244,7 +247,8 @@ class Intervals:
             crossed.append(not checking.all_ordered(low.ravel(), high.ravel(), slack))
 
         high = self._high
-        for_each(check, high.stored_entries() if high.is_sparse else high.blocks(1 << 18))
+        pieces: Iterator[Block | StoredEntries] = high.stored_entries() if high.is_sparse else high.blocks(1 << 18)
+        for_each(check, pieces)
         return any(crossed)
 
     def _first_crossed(self) -> InvalidProbabilities:
@@ -311,9 +315,9 @@ class Intervals:
         """Return stored intervals as vectors, as the rule judges them."""
         return self._judged(*(end.load_entries_unchecked(stored) for end in (self._low, self._high)))
 
-    def _judged(self, low: Floats, high: Floats) -> Bounds:
+    def _judged(self, low: NDArray[Any], high: NDArray[Any]) -> Bounds:
         """Return the probabilities with which answers of 1 (low) and of 0 (high) are judged."""
-        if self.rule != "hurwicz":
+        if self.optimism is None:
             return Bounds(low, high)
         width = high - low
         return Bounds(low + self.optimism * width, high - self.optimism * width)
@@ -329,12 +333,17 @@ def read_probabilities(table: Any) -> Probabilities | Intervals:
     return table if isinstance(table, Intervals) else Probabilities(table)
 
 
+def is_number_between(value: Any, least: float, most: float) -> bool:
+    """Whether something is a real number within a range."""
+    return not isinstance(value, bool) and isinstance(value, Real) and least <= float(value) <= most
+
+
 def _require_rule(rule: Any, optimism: Any) -> None:
     rules = get_args(IntervalRule)
     if rule not in rules:
         raise InvalidProbabilities(f"rule is {rule!r}; expected {', '.join(map(repr, rules[:-1]))} or {rules[-1]!r}")
     if rule == "hurwicz":
-        if isinstance(optimism, bool) or not isinstance(optimism, Real) or not 0 <= optimism <= 1:
+        if not is_number_between(optimism, 0.0, 1.0):
             raise InvalidProbabilities(
                 f'optimism is {optimism!r}; rule="hurwicz" needs a number from 0 (worst case) to 1 (best case)'
             )
@@ -361,8 +370,8 @@ def _require_same_rows_and_labels(low: Probabilities, high: Probabilities) -> No
         rows = zip(low.axes.index, high.axes.index, strict=True)
         at, names = next((i, names) for i, names in enumerate(rows) if names[0] != names[1])
         raise InvalidProbabilities(
-            f"lower and upper have different rows: row {at} is {quoted(names[0])} in lower and {quoted(names[1])} in upper; put "
-            "both in the same order"
+            f"lower and upper have different rows: row {at} is {quoted(names[0])} in lower and {quoted(names[1])} in "
+            "upper; put both in the same order"
         )
 
 
@@ -373,9 +382,8 @@ def _size(table: Probabilities) -> str:
 def _aligned(low: Probabilities, high: Probabilities) -> Probabilities:
     """Return sparse lower ends that are stored where the upper ends are."""
     ours, theirs = low.matrix, high.matrix
-    if len(ours.data) == len(theirs.data) and np.array_equal(ours.indices, theirs.indices):
-        if np.array_equal(ours.indptr, theirs.indptr):
-            return low
+    if np.array_equal(ours.indptr, theirs.indptr) and np.array_equal(ours.indices, theirs.indices):
+        return low
     m = theirs.shape[1]
     place, at = (
         np.repeat(np.arange(part.shape[0]), np.diff(part.indptr)) * m + part.indices for part in (theirs, ours)
@@ -387,8 +395,8 @@ def _aligned(low: Probabilities, high: Probabilities) -> Probabilities:
         i, j = divmod(int(at[missing[0]]), m)
         axes = low.axes if high.axes.label_names is None else high.axes
         raise InvalidProbabilities(
-            f"intervals: {axes.row(i)}, {axes.label(j)} has lower {ours.data[missing[0]]}, but upper does not store it, "
-            "so that its upper end is 0"
+            f"intervals: {axes.row(i)}, {axes.label(j)} has lower {ours.data[missing[0]]}, and upper is not stored, "
+            "so its upper end is 0"
         )
     data = np.zeros(len(theirs.data), np.result_type(ours.dtype, theirs.dtype))
     data[found[is_there]] = ours.data[is_there]

@@ -38,6 +38,7 @@ class _Partial(ABC):
 
     noun: ClassVar[str]
     code_type: ClassVar[type[np.signedinteger[Any]]]
+    _bounds: Any
 
     def __init__(self, codes: Any, expected_loss: Any = None, label_names: Sequence[Hashable] | None = None) -> None:
         matrix, axes = read_matrix(codes, self.noun, InvalidLabels)
@@ -72,7 +73,7 @@ class _Partial(ABC):
         self.expected_loss: Floats = np.full(codes.shape[0], np.nan) if expected_loss is None else expected_loss
         """The expected generalised loss of each instance, penalty included; NaN if it is not known."""
         self._gap: Floats | None = None
-        self._bounds: BoundsOfExpectedLoss | Floats | None = None
+        self._bounds = None  # `BoundsOfExpectedLoss` until they are asked for, then an array
 
     @property
     def bounds(self) -> Floats:

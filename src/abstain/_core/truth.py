@@ -172,10 +172,8 @@ def aligned_blocks(
         yield SharedBlock(rows, shape, left, labels), values, codes
 
 
-def aligned_intervals(
-    ends: Bounds, partial: Prediction, entries: int
-) -> Iterator[tuple[Block, Bounds, NDArray[Any]]]:
-    """Yield blocks with intervals, of which sparse ones are stored at the same places, and the codes of a prediction."""
+def aligned_intervals(ends: Bounds, partial: Prediction, entries: int) -> Iterator[tuple[Block, Bounds, NDArray[Any]]]:
+    """Yield blocks with intervals and the codes of a prediction; sparse ends are stored at the same places."""
     lower, upper = (aligned_blocks(end, partial, entries) for end in ends)
     for (block, low, codes), (_, high, _) in zip(lower, upper, strict=True):
         yield block, Bounds(low.astype(np.float64), high.astype(np.float64)), codes

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from abstain._core.blocks import Block
 from abstain._core.kernels import savings
-from abstain._core.kernels.bounds import as_bounds
 from abstain._core.kernels.bins import fill_bins
+from abstain._core.kernels.bounds import as_bounds
 from abstain._core.losses import Loss
 from abstain._core.probabilities import Probabilities
 from abstain._core.profile import RiskProfile

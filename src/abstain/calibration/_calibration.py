@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from abstain._core.intervals import IntervalRule, Intervals
 from abstain._core.tables import Axes, Table, csr_in_order
 from abstain._utils.atomic import atomic_write
 from abstain._utils.errors import InvalidDataset, InvalidLabels, InvalidOutput, InvalidParameter, MissingFile, quoted
@@ -114,10 +115,10 @@ class Calibration:
         for_each(calibrate, self._blocks(len(matrix)))
         return self._like(scores, table, result)
 
-    def intervals(self, scores: Any) -> tuple[Floats, Floats]:
-        """Return lower and upper probabilities of the method "venn-abers".
+    def intervals(self, scores: Any, *, rule: IntervalRule = "minimax", optimism: float | None = None) -> Intervals:
+        """Return the intervals of probabilities of the method "venn-abers".
 
-        One of the two is what isotonic regression would say had the instance been in the sample it was learnt from
+        One of the two ends is what isotonic regression would say had the instance been in the sample it was learnt from
         with its true label. Each label's interval is its own: the fewer relevant rows were seen, the wider. It always
         contains the probability that `transform` gives.
 
@@ -125,34 +126,46 @@ class Calibration:
         ----------
         scores : array-like or data frame of shape (n_instances, n_labels)
             Scores of the kind that was learnt from.
+        rule, optimism :
+            As for `abstain.Intervals`.
 
         Returns
         -------
-        lower, upper : float arrays of shape (n_instances, n_labels)
+        intervals : Intervals
+            `abstain.decide` takes them; with `lower` and `upper`, and the names of a data frame.
 
         Examples
         --------
         >>> import abstain
         >>> scores, truth = [[0.2], [0.3], [0.4], [0.6], [0.7], [0.8]], [[0], [0], [1], [0], [1], [1]]
         >>> calibration = abstain.calibration.fit(scores, truth, method="venn-abers")
-        >>> lower, upper = calibration.intervals([[0.3], [0.7]])
-        >>> lower.round(2).tolist(), upper.round(2).tolist()
+        >>> box = calibration.intervals([[0.3], [0.7]])
+        >>> box.lower.round(2).tolist(), box.upper.round(2).tolist()
         ([[0.0], [0.5]], [[0.5], [1.0]])
+        >>> abstain.decide(box, penalty=0.4).labels.tolist()
+        [[-1], [-1]]
         """
-        if not isinstance(self._method, VennAbers):
-            raise InvalidParameter(f"the method {self.method!r} gives no intervals; fit with method='venn-abers'")
+        method = self.require_intervals()
         table = self._read(scores)
         if sparse.issparse(table.matrix):
             raise InvalidParameter("intervals of a sparse table are not stored; pass some rows as a dense array")
-        both = np.empty((*table.matrix.shape, 2))
-        method = self._method
+        lower, upper = np.empty(table.matrix.shape), np.empty(table.matrix.shape)
 
         def bound(rows: slice) -> None:
             x = log_odds(table.matrix[rows], self.kind, self.scale)
-            both[rows] = method.intervals(x, np.arange(self.n_labels))
+            both = method.intervals(x, np.arange(self.n_labels))
+            lower[rows], upper[rows] = both[..., 0], both[..., 1]
 
-        for_each(bound, self._blocks(len(both)))
-        return both[..., 0], both[..., 1]
+        for_each(bound, self._blocks(len(lower)))
+        names = self.label_names if table.axes.label_names is None else table.axes.label_names
+        ends = (Table(end, names, table.axes.index) for end in (lower, upper))
+        return Intervals(*ends, rule=rule, optimism=optimism)
+
+    def require_intervals(self) -> VennAbers:
+        """Return the method, which must be "venn-abers"; raise `InvalidParameter` if it gives no intervals."""
+        if not isinstance(self._method, VennAbers):
+            raise InvalidParameter(f"the method {self.method!r} gives no intervals; fit with method='venn-abers'")
+        return self._method
 
     def _blocks(self, n_rows: int) -> list[slice]:
         height = max(1, ENTRIES_PER_BLOCK // self.n_labels)

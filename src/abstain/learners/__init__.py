@@ -2,7 +2,7 @@
 
 Their parts are scikit-learn's; they reach the optima of its per-label loops, with solvers that suit the data. The floor
 imports `metrics`, `calibration`, `_core` and `_utils`. Begin reading at `_classifier.py`, or, for the learners
-themselves, at `_registry.py` (the papers') and `_blend.py` (the one we recommend).
+themselves, at `_registry.py` (the papers' and credal ones) and `_blend.py` (the one we recommend).
 """
 
 from abstain.learners._recommended import recommended

@@ -11,6 +11,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from abstain._core.decision import decide_table
+from abstain._core.intervals import IntervalRule, Intervals
 from abstain._core.losses import LabelLossLike, LossLike, RankingLossLike, as_loss
 from abstain._core.penalties import PenaltyLike, as_penalty
 from abstain._core.predict_proba import gives_probabilities
@@ -226,6 +227,55 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
             uniform = np.full_like(probabilities, 1.0 / probabilities.shape[1])
             return np.divide(probabilities, total, out=uniform, where=total > 0)
         return probabilities
+
+    def predict_intervals(self, X: Any, *, rule: IntervalRule = "minimax", optimism: float | None = None) -> Intervals:
+        """Return intervals of the probabilities, for decisions that hold for all probabilities in them.
+
+        With ``calibration="venn-abers"`` they are those of the calibration. Without calibration they are the
+        estimator's own, if it has a method `predict_intervals` that returns the lower and the upper ends, as the
+        learners "ncc" and "credal-forest" have.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_instances, n_features)
+            What the estimator accepts. The index of a frame is kept.
+        rule, optimism :
+            As for `abstain.Intervals`.
+
+        Returns
+        -------
+        intervals : Intervals
+            To be given to `abstain.decide` with a loss and a penalty.
+
+        Examples
+        --------
+        >>> import abstain, numpy as np
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> random = np.random.default_rng(0)
+        >>> X = random.normal(size=(200, 2))
+        >>> y = (X + random.normal(size=X.shape) > 0).astype(int)
+        >>> learner = abstain.AbstainingClassifier(LogisticRegression(), calibration="venn-abers").fit(X, y)
+        >>> box = learner.predict_intervals(X[:3])
+        >>> abstain.decide(box, loss="f1", penalty=0.1).shape
+        (3, 2)
+        """
+        check_is_fitted(self, "estimator_")
+        self._check_features(X, reset=False)
+        if self._is_single:
+            raise InvalidParameter(
+                "predict_intervals is for labels of which several can be relevant; of a single target, the "
+                "probabilities of the classes depend on each other"
+            )
+        own = self.calibration_ is None and hasattr(self.estimator_, "predict_intervals")
+        if not own and (self.calibration_ is None or self.calibration_.method != "venn-abers"):
+            has = "no calibration" if self.calibration_ is None else f"calibration={self.calibration_.method!r}"
+            raise InvalidParameter(
+                f"predict_intervals: the classifier has {has}, and its estimator gives no intervals; use "
+                'calibration="venn-abers", or calibration=None with an estimator that has predict_intervals'
+            )
+        lower, upper = self._model.intervals(X, self.calibration_)
+        ends = (Table(end, self.label_names_, index_of(X)) for end in (lower, upper))
+        return Intervals(*ends, rule=rule, optimism=optimism)
 
     @overload
     def decide(self, X: Any, *, loss: None = None, penalty: PenaltyLike | None = None) -> PredictionT: ...

@@ -20,8 +20,10 @@ from abstain._core.predict_proba import is_vector_of_one_label, label_probabilit
 from abstain._core.tables import Matrix, dense
 from abstain._core.targets import Target
 from abstain._utils.errors import InvalidLabels, InvalidParameter
+from abstain._utils.types import Floats
 from abstain.calibration import Calibration
 from abstain.learners._blend import BlendedClassifier
+from abstain.learners._credal import CredalClassifier
 from abstain.learners._folds import fill_gaps, rows_of
 from abstain.learners._verbose import reported
 
@@ -63,6 +65,22 @@ class LabelModel:
         probabilities: NDArray[np.float64] = self._for_all_labels(learnt, base_rates)
         return probabilities
 
+    def intervals(self, X: Any, calibration: Calibration | None) -> tuple[Floats, Floats]:
+        """Return lower and upper probabilities, of a calibration by venn-abers or of the estimator itself.
+
+        Those of labels that are constant in training are [k / (n + 1), (k + 1) / (n + 1)], with k of n relevant.
+        """
+        counts = self.frequencies * self.n_instances
+        if calibration is None:
+            none = np.empty((_num_samples(X), 0))
+            learnt = list(self.estimator.predict_intervals(X)) if len(self.columns) else [none, none]
+        else:
+            box = calibration.intervals(self._learnt(X, label_scores))
+            learnt = [box.lower, box.upper]
+        constants = counts / (self.n_instances + 1.0), (counts + 1.0) / (self.n_instances + 1.0)
+        lower, upper = map(self._for_all_labels, learnt, constants)
+        return lower, upper
+
     def _learnt(self, X: Any, predict: Callable[[Any, Any], Matrix]) -> Matrix:
         """Return what the estimator predicts of the labels that it has learnt."""
         if len(self.columns) == 0:
@@ -100,7 +118,7 @@ class LabelModel:
 def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]) -> LabelModel:
     """Return a clone of the estimator, fitted to the labels that are not constant.
 
-    A frozen one keeps all labels, and the recommended learner takes whatever table there is.
+    A frozen one keeps all labels, and the recommended learner and credal ones take whatever table there is.
     """
     relevant = np.asarray(target.labels.sum(axis=0, dtype=np.int64)).ravel()
     frequencies = relevant / target.labels.shape[0]  # scipy's mean of ones need not be 1
@@ -109,7 +127,8 @@ def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]
         model.fit(X, target.vector, **params)
         present = np.flatnonzero(np.isin(target.classes, model.classes_))
         return LabelModel(model, present, np.zeros(len(target.classes)), len(target.vector))
-    is_frozen, is_ours = isinstance(estimator, FrozenEstimator), isinstance(estimator, BlendedClassifier)
+    is_frozen = isinstance(estimator, FrozenEstimator)
+    is_ours = isinstance(estimator, BlendedClassifier | CredalClassifier)
     columns = np.flatnonzero((frequencies > 0) & (frequencies < 1) | is_frozen | is_ours)
     takes_labels = is_frozen or len(columns) == 1 or _takes_many_labels(estimator)
     model = clone(estimator) if takes_labels else _one_per_label(estimator)

@@ -1,5 +1,6 @@
 """Extremely randomised trees that learn many labels at once, in time and memory that hardly grow with their number."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,11 +29,14 @@ class Tree:
         The rows of node k are rows[first[k]] … rows[first[k + 1] − 1].
     rows : int array of shape (n_instances,)
     shares : float array of shape (n_instances,)
+    totals : float array of shape (n_nodes,)
+        The weight of all rows of each node; 0 for inner nodes.
     """
 
     first: NDArray[np.int32]
     rows: NDArray[np.int32]
     shares: NDArray[np.float32]
+    totals: NDArray[np.float32]
 
     @classmethod
     def of(cls, leaves: NDArray[np.intp], weight: Floats) -> "Tree":
@@ -41,7 +45,11 @@ class Tree:
         first = np.append(0, np.cumsum(np.bincount(leaves)))
         totals = np.bincount(leaves, weight)
         shares = weight[rows] / totals[leaves[rows]]
-        return cls(first.astype(np.int32), rows.astype(np.int32), shares.astype(np.float32))
+        return cls(first.astype(np.int32), rows.astype(np.int32), shares.astype(np.float32), totals.astype(np.float32))
+
+    def lower_shares(self, s: float) -> NDArray[np.float32]:
+        """Return the share of each row in its leaf's vote, if rows of weight s without any label are added to it."""
+        return self.shares * np.repeat(self.totals / (self.totals + np.float32(s)), np.diff(self.first))
 
 
 @dataclass(frozen=True)
@@ -94,17 +102,39 @@ class LabelForest:
     def votes(self, X: Any) -> Floats:
         """Return the share of votes for each label, of shape (n_instances, n_labels)."""
         votes = np.zeros((X.shape[0], self.relevant.shape[1]))
-        for begin in range(0, len(votes), ROWS_PER_BLOCK):
+        for rows, leaves, tree in self._leaves(X):
+            self._add_votes(leaves, tree, tree.shares, votes[rows])
+        return np.minimum(votes / self.n_trees, 1.0)
+
+    def intervals(self, X: Any, s: float) -> tuple[Floats, Floats]:
+        """Return the shares of votes if rows of weight s are added to each leaf: without a label, and with all labels.
+
+        Both are of shape (n_instances, n_labels), and `votes` lie between them.
+        """
+        votes = np.zeros((X.shape[0], self.relevant.shape[1]))
+        lower, width = np.zeros_like(votes), np.zeros((len(votes), 1))
+        for rows, leaves, tree in self._leaves(X):
+            self._add_votes(leaves, tree, tree.shares, votes[rows])
+            self._add_votes(leaves, tree, tree.lower_shares(s), lower[rows])
+            width[rows, 0] += s / (tree.totals[leaves] + s)
+        votes = np.minimum(votes / self.n_trees, 1.0)  # the bounds are rounded otherwise
+        lower /= self.n_trees
+        upper = np.minimum(lower + width / self.n_trees, 1.0)
+        return np.minimum(lower, votes), np.maximum(upper, votes)
+
+    @property
+    def n_trees(self) -> int:
+        """The number of trees of all forests."""
+        return sum(map(len, self.trees))
+
+    def _leaves(self, X: Any) -> Iterator[tuple[slice, NDArray[np.intp], Tree]]:
+        """Iterate over blocks of rows and trees: the rows, the leaves that they fall into, the tree."""
+        for begin in range(0, X.shape[0], ROWS_PER_BLOCK):
             rows = slice(begin, begin + ROWS_PER_BLOCK)
             for forest, trees in zip(self.forests, self.trees, strict=True):
                 for leaves, tree in zip(forest.apply(X[rows]).T, trees, strict=True):
-                    add_votes(
-                        np.ascontiguousarray(leaves),
-                        tree.first,
-                        tree.rows,
-                        tree.shares,
-                        self.relevant.indptr,
-                        self.relevant.indices,
-                        votes[rows],
-                    )
-        return np.minimum(votes / sum(map(len, self.trees)), 1.0)
+                    yield rows, np.ascontiguousarray(leaves), tree
+
+    def _add_votes(self, leaves: NDArray[np.intp], tree: Tree, shares: NDArray[np.float32], votes: Floats) -> None:
+        """Add one tree's votes, of these shares of its rows."""
+        add_votes(leaves, tree.first, tree.rows, shares, self.relevant.indptr, self.relevant.indices, votes)

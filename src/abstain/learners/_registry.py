@@ -1,4 +1,4 @@
-"""The papers' learners by name: a strategy, how labels are learnt, and a base, what learns one label."""
+"""Learners by name: the papers', a strategy (how labels are learnt) with a base (what learns one); and credal ones."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +12,8 @@ from abstain._utils.errors import InvalidParameter
 from abstain._utils.suggestions import did_you_mean
 from abstain.learners._binary import PLATT_FOLDS, BinaryLogisticRegression, PlattScaledSVM
 from abstain.learners._chains import N_CHAINS, ChainEnsemble
+from abstain.learners._credal_forest import N_TREES, CredalForestClassifier
+from abstain.learners._naive_credal import NaiveCredalClassifier
 from abstain.learners._nystroem import NystroemMap
 
 
@@ -74,6 +76,24 @@ class Learner:
         return self.n_fits(n_labels) * self.base.seconds_per_fit(n_instances, width)
 
 
+@dataclass(frozen=True)
+class CredalLearner:
+    """A learner of all labels that gives intervals of probabilities, too."""
+
+    name: str
+    title: str
+    make_classifier: Callable[[Any, int | None], Any]
+    """(random_state, n_jobs) → classifier."""
+    n_fits: Callable[[int], int]
+    """n_labels → how many models of one label, or trees, are fitted."""
+    seconds: Callable[[int, int, int], float]
+    """(n_instances, n_features, n_labels) → roughly how long a fit takes on one core."""
+
+    def make(self, *, random_state: Any, n_jobs: int | None) -> Any:
+        """Return the classifier, not fitted."""
+        return self.make_classifier(random_state, n_jobs)
+
+
 STRATEGIES = (
     Strategy(
         "br",
@@ -107,9 +127,31 @@ BASES = (
         on_nystroem_map=True,
     ),
 )
-LEARNERS = {learner.name: learner for learner in (Learner(strategy, base) for strategy in STRATEGIES for base in BASES)}
+CREDAL = (
+    CredalLearner(
+        "ncc",
+        "naive credal classifiers",
+        lambda random_state, n_jobs: NaiveCredalClassifier(),
+        lambda n_labels: n_labels,
+        lambda n, d, m: 1e-2 + 2e-8 * n * d + 1e-9 * n * d * m,
+    ),
+    CredalLearner(
+        "credal-forest",
+        "credal trees",
+        lambda random_state, n_jobs: CredalForestClassifier(random_state=random_state, n_jobs=n_jobs),
+        lambda n_labels: N_TREES,
+        lambda n, d, m: N_TREES * 1e-7 * n * d,
+    ),
+)
+LEARNERS: dict[str, Learner | CredalLearner] = {
+    **{learner.name: learner for learner in (Learner(strategy, base) for strategy in STRATEGIES for base in BASES)},
+    **{learner.name: learner for learner in CREDAL},
+}
 NAMES = tuple(LEARNERS)
-"""``br`` binary relevance, ``cc`` a chain, ``ecc`` 50 chains; ``lr`` logistic regression, ``svm``, ``nystroem-svm``."""
+"""``br`` binary relevance, ``cc`` a chain, ``ecc`` 50 chains; ``lr`` logistic regression, ``svm``, ``nystroem-svm``.
+
+And, with intervals of probabilities, ``ncc``, the naive credal classifier, and ``credal-forest``, credal trees.
+"""
 
 
 def make(name: str, *, random_state: Any = 0, n_jobs: int | None = None) -> Any:
@@ -123,6 +165,8 @@ def make(name: str, *, random_state: Any = 0, n_jobs: int | None = None) -> Any:
     ``…-svm``            support vector machine with RBF kernel, Platt-scaled by five-fold cross-validation
     ``…-nystroem-svm``   for large n: a linear one on 500 features of a Nyström map of that kernel (the map is made
                          once, of the features alone; a chain adds its labels to the mapped features)
+    ``ncc``              naive credal classifier of each label by itself: naive Bayes on binned features, with intervals
+    ``credal-forest``    extremely randomised trees, with intervals from the numbers of instances in their leaves
     ==================== ===========================================================================================
 
     Parameters
@@ -130,14 +174,15 @@ def make(name: str, *, random_state: Any = 0, n_jobs: int | None = None) -> Any:
     name : str
         One of `NAMES`.
     random_state : int, RandomState or None, default=0
-        Draws the orders of an ensemble's chains and the points of a Nyström map.
+        Draws the orders of an ensemble's chains, the points of a Nyström map, and trees.
     n_jobs : int, default=None
-        Labels, or chains of an ensemble, fitted at once.
+        Labels, chains of an ensemble, or trees, fitted at once.
 
     Returns
     -------
     estimator : classifier
-        Not fitted.
+        Not fitted. The credal ones also have ``predict_intervals(X)``, the lower and the upper probabilities: those
+        that all priors of s instances allow, by the imprecise Dirichlet model (parameter ``s``, 2 by default).
 
     Examples
     --------
@@ -147,6 +192,13 @@ def make(name: str, *, random_state: Any = 0, n_jobs: int | None = None) -> Any:
     >>> model = abstain.learners.make("br-lr").fit(X, Y)
     >>> abstain.label_probabilities(model, X).shape
     (100, 3)
+
+    Intervals of probabilities, which grow with s:
+
+    >>> model = abstain.learners.make("ncc").set_params(s=1).fit(X, Y)
+    >>> lower, upper = model.predict_intervals(X[:2])
+    >>> lower.shape, upper.shape
+    ((2, 3), (2, 3))
     """
     if name not in NAMES:
         hint = did_you_mean(name, NAMES, normalize=str.lower)

@@ -104,8 +104,8 @@ class ReviewQueue(AnswerSource):
     def to_frame(self) -> Any:
         """Return a data frame with the columns id (the row's name, or its number), label, probability and saves.
 
-        If the probabilities are intervals it has columns lower and upper, if there are answers a column answer too. It is of the library that the probabilities came in, pandas by
-        default.
+        If the probabilities are intervals it has columns lower and upper, if there are answers a column answer too. It
+        is of the library that the probabilities came in, pandas by default.
         """
         rows, labels = self._names()
         columns = {"id": rows.tolist(), "label": labels.tolist(), "probability": self.probability, "saves": self.saves}

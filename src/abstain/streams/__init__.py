@@ -11,6 +11,7 @@ from abstain.streams._calibrate import calibrate_files, fit_calibration
 from abstain.streams._decide import decide_file, decide_files
 from abstain.streams._evaluate import Scores, evaluate_files
 from abstain.streams._in_memory import read_aligned
+from abstain.streams._intervals import open_intervals
 from abstain.streams._job import Job
 from abstain.streams._read.sources import Sources, open_sources
 from abstain.streams._summary import Summary
@@ -28,6 +29,7 @@ __all__ = [
     "evaluate_files",
     "fit_calibration",
     "open_aligned",
+    "open_intervals",
     "open_sources",
     "read_aligned",
 ]

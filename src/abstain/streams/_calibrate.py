@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ from abstain.streams._bad_values import (
     find_wrong_truth,
     truth_error,
 )
+from abstain.streams._intervals import interval_columns
 from abstain.streams._job import Progress
 from abstain.streams._prefetch import prefetch
 from abstain.streams._read.batches import Batch
@@ -149,6 +151,7 @@ def calibrate_files(
     output: str | os.PathLike[str],
     calibration: "Calibration | str | os.PathLike[str]",
     *,
+    intervals: bool = False,
     resume: bool = False,
     progress: Progress | None = None,
     format: str | None = None,  # noqa: A002 - as the command line calls it
@@ -167,6 +170,9 @@ def calibrate_files(
         A file, a folder or standard output, as for `decide_files`.
     calibration : Calibration or path
         What `fit_calibration` or `abstain.calibration.fit` returns, or the file that it was saved to.
+    intervals : bool, default=False
+        Write the intervals of a calibration by "venn-abers", with columns ``<label>_lower`` and ``<label>_upper`` for
+        each label, as `open_intervals` reads them, instead of the probabilities.
     resume : bool, default=False
         Keep those files in the output folder that are complete and were made by the same calibration from the same
         input.
@@ -206,7 +212,12 @@ def calibrate_files(
     sources = inputs if isinstance(inputs, Sources) else open_sources(inputs, format=format)
     sources.require_labels()
     _require_dense(sources, calibration.kind)
-    writer = _ProbabilityWriter(_with_labels_of(sources, calibration), sources, progress)
+    if intervals and sources.is_sparse:
+        raise InvalidParameter(
+            f"intervals: {sources.files[0]} is long or sparse; intervals need a score of every label"
+        )
+    make_writer = _IntervalWriter if intervals else _ProbabilityWriter
+    writer = make_writer(_with_labels_of(sources, calibration), sources, progress)
     return writer.write_to(Destination.of(output, sources, output_format), resume=resume)
 
 
@@ -227,10 +238,14 @@ class _ProbabilityWriter(RowWriter[Matrix]):
         read_as = sources.label_names, sources.id_name, sources.long_columns, str(self.values.dtype)
         return digest(json.dumps(self.calibration.to_dict()), *read_as, version("abstain"))
 
+    def calibrated(self, values: Matrix) -> Matrix:
+        """Return what is written for some scores."""
+        return self.calibration.transform(values)
+
     def compute(self, batch: Batch) -> tuple[Batch, Matrix, Summary]:
         _require_numbers(batch, self.calibration.kind)
         try:
-            probabilities = self.calibration.transform(batch.table.values)
+            probabilities = self.calibrated(batch.table.values)
         except InvalidProbabilities:
             raise bad_value_error(batch) from None
         n, m = probabilities.shape
@@ -238,6 +253,25 @@ class _ProbabilityWriter(RowWriter[Matrix]):
 
     def put(self, sink: Sink, batch: Batch, result: Matrix) -> None:
         sink.write(batch, result)
+
+
+class _IntervalWriter(_ProbabilityWriter):
+    """Writes the intervals of calibrated scores, two columns for each label."""
+
+    def __init__(self, calibration: "Calibration", sources: Sources, progress: Progress | None) -> None:
+        super().__init__(calibration, sources, progress)
+        calibration.require_intervals()
+
+    def output_layout(self, sources: Sources) -> OutputLayout:
+        layout = super().output_layout(sources)
+        return replace(layout, labels=interval_columns(layout.labels), labels_named=True)
+
+    def fingerprint(self, sources: Sources) -> str:
+        return f"{super().fingerprint(sources)} intervals"
+
+    def calibrated(self, values: Matrix) -> Matrix:
+        box = self.calibration.intervals(values)
+        return np.stack([box.lower, box.upper], axis=2).reshape(len(box), -1)
 
 
 def _open_both(scores: Paths | Sources, y_true: Paths | Sources) -> dict[str, Sources]:

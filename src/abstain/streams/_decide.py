@@ -10,6 +10,7 @@ from abstain._utils.backends import named_backend
 from abstain._utils.errors import InvalidOutput, InvalidParameter
 from abstain.streams._formats.columns import arrow
 from abstain.streams._formats.registry import format_of
+from abstain.streams._intervals import IntervalSources
 from abstain.streams._job import Decider, Job, Progress
 from abstain.streams._read.batches import Batch
 from abstain.streams._read.sources import Paths, Sources
@@ -94,6 +95,8 @@ def decide_files(
         raise InvalidParameter("on_error: a decider of its own cannot leave bad labels open; expected 'fail' or 'skip'")
     sources = inputs if isinstance(inputs, Sources) else job.open(inputs, format=format)
     sources.require_labels()
+    if isinstance(sources, IntervalSources) and (decider is not None or job.on_error != "fail"):
+        raise InvalidParameter("intervals are decided by a loss and a penalty, and with on_error='fail'")
     if cluster is not None:
         if queue is not None or decider is not None or is_stdout(output):
             raise InvalidParameter("cluster: its workers write files of answers into a folder, and no queue or budget")
@@ -179,4 +182,5 @@ class _DecisionWriter(RowWriter[Prediction]):
 
 def _open_queue(file: str | os.PathLike[str], job: Job, sources: Sources) -> QueueWriter:
     layout = job.output_layout(sources)
-    return QueueWriter(Path(file), layout.labels, layout.id_type or arrow().int64())
+    with_ends = isinstance(sources, IntervalSources)
+    return QueueWriter(Path(file), layout.labels, layout.id_type or arrow().int64(), with_ends=with_ends)

@@ -3,25 +3,27 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import Protocol
+from typing import Any, Protocol
 
 from abstain._core.decision import decide_table
+from abstain._core.intervals import IntervalRule, Intervals, read_probabilities
 from abstain._core.losses import Loss, LossLike, as_loss
 from abstain._core.penalties import Penalty, PenaltyLike, as_penalty
 from abstain._core.prediction import Prediction
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Table
-from abstain._utils.errors import InvalidOutput, InvalidProbabilities
+from abstain._utils.errors import InvalidOutput, InvalidParameter, InvalidProbabilities
 from abstain.streams._bad_values import OnError, bad_value_error, decide_despite_bad_values, without_bad_rows
 from abstain.streams._formats.base import ArrayFormat, Format
+from abstain.streams._intervals import IntervalBatch, open_intervals
 from abstain.streams._read.batches import Batch
 from abstain.streams._read.sources import Form, Kind, Paths, Sources, open_sources
 from abstain.streams._resume import fingerprint
 from abstain.streams._summary import Summary
 from abstain.streams._write.output_layout import ANSWERS, POSITIONS, OutputLayout
 
-Decider = Callable[[Table], Prediction]
-"""Decides on a block of rows."""
+Decider = Callable[[Any], Prediction]
+"""Decides on a block of rows: a `Table`, or `Intervals`."""
 
 
 class Progress(Protocol):
@@ -50,6 +52,10 @@ class Job:
         What to do where something is no probability: raise an error that names the place, leave the row out (rows
         without ids are then numbered in the output), or abstain from the label and decide the others as is best given
         that.
+    rule : {"minimax", "skeptical", "hurwicz"}, optional
+        If it is given, the files hold intervals, as for `open_intervals`; then `on_error` is "fail".
+    optimism : float, optional
+        For the rule "hurwicz".
 
     Examples
     --------
@@ -67,6 +73,8 @@ class Job:
     labels: tuple[str, ...] | None
     kind: Kind
     on_error: OnError
+    rule: IntervalRule | None
+    optimism: float | None
 
     def __init__(
         self,
@@ -80,7 +88,11 @@ class Job:
         labels: Sequence[str] | None = None,
         kind: Kind = "probability",
         on_error: OnError = "fail",
+        rule: IntervalRule | None = None,
+        optimism: float | None = None,
     ) -> None:
+        if rule is not None and on_error != "fail":
+            raise InvalidParameter("on_error: intervals with bad values cannot be left out or open; expected 'fail'")
         given = {
             "loss": as_loss(loss),
             "penalty": as_penalty(penalty),
@@ -91,6 +103,8 @@ class Job:
             "labels": None if labels is None else tuple(labels),
             "kind": kind,
             "on_error": on_error,
+            "rule": rule,
+            "optimism": optimism,
         }
         for name, value in given.items():
             object.__setattr__(self, name, value)
@@ -113,17 +127,19 @@ class Job:
         -------
         Sources
         """
-        return open_sources(
-            inputs,
-            form=self.form,
-            id_column=self.id_column,
-            label_column=self.label_column,
-            value_column=self.value_column,
-            labels=self.labels,
-            kind=self.kind,
-            format=format,
-            row_groups=row_groups,
-        )
+        read_as: dict[str, Any] = {
+            "form": self.form,
+            "id_column": self.id_column,
+            "label_column": self.label_column,
+            "value_column": self.value_column,
+            "labels": self.labels,
+            "kind": self.kind,
+            "format": format,
+            "row_groups": row_groups,
+        }
+        if self.rule is None:
+            return open_sources(inputs, **read_as)
+        return open_intervals(inputs, rule=self.rule, optimism=self.optimism, **read_as)
 
     def output_layout(self, sources: Sources) -> OutputLayout:
         """Return the columns of the output for some files."""
@@ -139,23 +155,26 @@ class Job:
                 why = f"an {output_format.name} file does not name its rows"
             raise InvalidOutput(f"bad rows cannot be skipped: {why}; write npz, or leave bad labels open")
 
-    def decide(self, table: Table) -> Prediction:
+    def decide(self, table: Table | Intervals) -> Prediction:
         """Decide on a block of rows.
 
         Parameters
         ----------
-        table : Table of shape (n_instances, n_labels)
+        table : Table or Intervals of shape (n_instances, n_labels)
             Probabilities.
 
         Returns
         -------
         PartialPrediction or PartialRanking
         """
-        return decide_table(Probabilities(table), self.loss, self.penalty)
+        return decide_table(read_probabilities(table), self.loss, self.penalty)
 
     def decide_batch(self, batch: Batch, decider: Decider | None = None) -> tuple[Batch, Prediction, Summary]:
         """Return the rows of a batch that are decided, the decisions, and their summary."""
         decide = self.decide if decider is None else decider
+        if isinstance(batch, IntervalBatch):
+            prediction = decide(batch.probabilities)
+            return batch, prediction, Summary.of(prediction)
         if batch.first_row == batch.rows_before == 0:
             Probabilities(batch.table).warn_if_softmax()
         try:
@@ -174,5 +193,14 @@ class Job:
     def fingerprint(self, sources: Sources) -> str:
         """Return a text that identifies this job on some files."""
         columns = self.id_column, self.label_column, self.value_column
-        read_as = self.form, columns, sources.label_names, self.kind, self.on_error, version("abstain")
+        read_as = (
+            self.form,
+            columns,
+            sources.label_names,
+            self.kind,
+            self.on_error,
+            self.rule,
+            self.optimism,
+            version("abstain"),
+        )
         return fingerprint(self.loss, self.penalty, sources.n_labels, *read_as)

@@ -6,7 +6,6 @@ is the lower end of its interval; of one that is answered 0, or ranked among the
 
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 
@@ -21,8 +20,8 @@ class Bounds(NamedTuple):
         The probability that it counts with where it is answered 0, or ranked among the last.
     """
 
-    low: NDArray[np.floating[Any]]
-    high: NDArray[np.floating[Any]]
+    low: NDArray[Any]
+    high: NDArray[Any]
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -6,7 +6,8 @@ k … l − 1 is abstained. Its expected measure is a scalar product of a *head*
     value(k, l) = Σ_q heads[k, q] · tails[l, q],        tails[l, q] = Π_{i ≥ l} (1 − p_i · fade_out[q])
 
 over the terms q of a rule for 1/x (see `quadrature`). Of intervals (`Bounds`), heads are made from the lower ends and
-tails from the upper ends, each sorted by themselves: that is the worst case of an answer. All is positive, so nothing cancels. Two facts make it fast:
+tails from the upper ends, each sorted by themselves: that is the worst case of an answer. All is positive, so nothing
+cancels. Two facts make it fast:
 
 * value(k, l) grows with l (fewer labels answered 0), and its increments p_l · Σ_q heads·fade_out·tails[l + 1] lie
   between bounds that the two ends of an interval of l give. One decision therefore bisects, and discards what cannot
@@ -262,9 +263,9 @@ def _first_start(a, level, zeros, heads, tails, fade_out, terms, ends, penalty):
 def decide_overlap(ranked, penalties, ties, concave, nothing, rule, start, n_abstained, losses):
     """Find the best (k, l) for each penalty and row: k in start, l − k in n_abstained.
 
-    Invariants: ranked are `Bounds` whose rows decrease; penalties[r] and ties[r] are as `BoundPenalty.counted` gives them;
-    concave[r] says that the penalty's steps never grow; nothing is the value of 0/0; the results are (s, n), losses
-    without the penalty.
+    Invariants: ranked are `Bounds` whose rows decrease; penalties[r] and ties[r] are as `BoundPenalty.counted` gives
+    them; concave[r] says that the penalty's steps never grow; nothing is the value of 0/0; the results are (s, n),
+    losses without the penalty.
     """
     n, m = ranked.low.shape
     size = rule.weights.shape[0]

@@ -34,7 +34,7 @@ def saving(risk, cost):
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
 def review_above(bounds, error_costs, review, least, most, out):
-    """Abstain where a review saves more than `most`; collect entries where it saves at most that, but more than `least`.
+    """Abstain where a review saves more than `most`; collect entries where it saves more than `least`, at most that.
 
     Returns how many entries were collected. error_costs and review are tables as in `labelwise`; out is a
     `ReviewBuffers`.

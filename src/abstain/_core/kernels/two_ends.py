@@ -79,8 +79,8 @@ def take_sides(bounds, ranked, start, n_abstained, sides, shared):
         shared[i] = -1
         for j in range(m):
             sides[i, j] = FIRST if is_first[j] else (LAST if is_last[j] else ABSTAIN)
-            if is_first[j] and is_last[j]:
-                if shared[i] < 0 or high[j] - low[j] > high[shared[i]] - low[shared[i]]:
-                    shared[i] = j
+            is_shared = is_first[j] and is_last[j]
+            if is_shared and (shared[i] < 0 or high[j] - low[j] > high[shared[i]] - low[shared[i]]):
+                shared[i] = j
         if shared[i] >= 0:
             _settle_shared(low, high, is_first, is_last, sides[i])

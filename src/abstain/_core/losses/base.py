@@ -55,7 +55,9 @@ class BlockProfile(NamedTuple):
 
     def rows(self, rows: slice) -> "BlockProfile":
         """Return a view of some rows."""
-        return BlockProfile(*(None if part is None else part[rows] for part in self))
+        start = None if self.start is None else self.start[rows]
+        gap = None if self.gap is None else self.gap[rows]
+        return BlockProfile(self.values[rows], self.order_keys[rows], start, gap)
 
 
 class BlockAnswers(NamedTuple):
@@ -239,9 +241,7 @@ class Loss(ABC):
         """Write the risk profile of a block into `out`."""
 
     @abstractmethod
-    def attain(
-        self, block: Block, p: Any, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes
-    ) -> None:
+    def attain(self, block: Block, p: Any, profile: BlockProfile, n_abstained: NDArray[np.intp], codes: Codes) -> None:
         """Write into `codes` the best answers with n_abstained[i] abstentions in row i."""
 
     def decide(self, block: Block, p: Any, penalty: BoundPenalty, out: BlockAnswers) -> None:
@@ -258,9 +258,7 @@ class Loss(ABC):
         """Whether labels are decided independently of each other, so that sparse rows need not be packed."""
         return False
 
-    def decide_entries(
-        self, stored: StoredEntries, p: NDArray[np.floating[Any]], penalty: BoundPenalty, out: BlockAnswers
-    ) -> None:
+    def decide_entries(self, stored: StoredEntries, p: Any, penalty: BoundPenalty, out: BlockAnswers) -> None:
         """Write the best answers of sparse rows as they are stored; for losses that decide by entry."""
         raise NotImplementedError
 

@@ -120,9 +120,7 @@ class OverlapLoss(TwoEndedLoss):
 
     def savings(self, block: Block, p: Floats | Bounds, codes: Codes, rows: Counts, columns: Counts) -> Floats:
         saved = np.empty(len(rows))
-        overlap.savings_of_overlap(
-            as_bounds(p), codes, rows, columns, self.zero_division, self.rule(p.shape[1]), saved
-        )
+        overlap.savings_of_overlap(as_bounds(p), codes, rows, columns, self.zero_division, self.rule(p.shape[1]), saved)
         return saved
 
 

@@ -8,7 +8,7 @@ is the best one. Otherwise either the label is not first, or it is not last: bra
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,10 @@ class Ends(NamedTuple):
     start: NDArray[np.int32]
     n_abstained: NDArray[np.intp]
     losses: Floats
+
+    def take(self, rows: NDArray[np.intp]) -> "Ends":
+        """Return some of the rows."""
+        return Ends(self.start[rows], self.n_abstained[rows], self.losses[rows])
 
 
 class TwoEndedLoss(Loss):
@@ -188,7 +192,8 @@ class _Nodes(NamedTuple):
     shared: NDArray[np.intp]
 
     def __add__(self, other: "_Nodes") -> "_Nodes":  # type: ignore[override]
-        return _Nodes(*map(np.concatenate, zip(self, other, strict=True)))
+        both: Any = zip(self, other, strict=True)
+        return _Nodes(*map(np.concatenate, both))
 
 
 class _Search:
@@ -206,10 +211,10 @@ class _Search:
         open_rows = np.flatnonzero(shared >= 0)
         if len(open_rows):
             self.found.losses[open_rows] = self._worst_case(sides[open_rows], open_rows)
-            self._branch(self._nodes_of(Ends(*(part[open_rows] for part in ends)), shared[open_rows], open_rows), m)
+            self._branch(self._nodes_of(ends.take(open_rows), shared[open_rows], open_rows), m)
         return self.found
 
-    def _solve(self, bounds: Bounds, rows: Counts) -> tuple[Ends, Codes, NDArray[np.intp]]:
+    def _solve(self, bounds: Bounds, rows: NDArray[np.intp]) -> tuple[Ends, Codes, NDArray[np.intp]]:
         ranked = sorted_decreasing(bounds)
         ends = self.goal.solve(ranked, rows)
         return ends, *_take_sides(bounds, ranked, ends.start, ends.n_abstained)
@@ -220,7 +225,7 @@ class _Search:
         return self.loss.expected(self.block, bounds, codes)
 
     def _nodes_of(
-        self, ends: Ends, shared: NDArray[np.intp], rows: Counts, parent: Counts | None = None, side: int = LAST
+        self, ends: Ends, shared: NDArray[np.intp], rows: NDArray[np.intp], parent: Any = None, side: int = LAST
     ) -> _Nodes:
         parent = np.full(len(rows), -1) if parent is None else parent
         label = np.full(len(rows), -1)

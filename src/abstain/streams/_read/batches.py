@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,11 @@ class Batch:
         """The names of the rows."""
         ids: Ids | None = self.table.index
         return ids
+
+    @property
+    def probabilities(self) -> Any:
+        """What is decided from: the table, or intervals."""
+        return self.table
 
     def row(self, i: int, j: int = 0) -> str:
         """Return how an error names row i of the batch; in long tables, the line that lists label j."""

@@ -39,18 +39,21 @@ class QueueWriter:
     label_names : sequence of str
     id_type : Arrow type
         Of the rows' names, or numbers.
+    with_ends : bool, default=False
+        Whether the probabilities are intervals, whose ends get the columns lower and upper.
     """
 
-    def __init__(self, path: str | os.PathLike[str], label_names: Sequence[str], id_type: Any) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], label_names: Sequence[str], id_type: Any, *, with_ends: bool = False
+    ) -> None:
         pa = arrow()
         self.path = Path(path)
         if not isinstance(format_of(self.path, InvalidOutput), ColumnFormat):
             raise InvalidOutput(f"{path}: holds no text; write the queue to .csv, .csv.gz, .parquet or .arrow")
         self.n_entries = 0
         self._names = pa.array([str(name) for name in label_names], pa.string())
-        self._schema = pa.schema(
-            [("id", id_type), ("label", pa.int32()), ("probability", pa.float64()), ("saves", pa.float64())]
-        )
+        numbers = "probability", "saves", *(("lower", "upper") if with_ends else ())
+        self._schema = pa.schema([("id", id_type), ("label", pa.int32()), *((name, pa.float64()) for name in numbers)])
         self._pending: list[Any] = []
         self._n_pending = 0
         self._levels: list[_Level] = []  # each has longer runs, of earlier entries
@@ -83,7 +86,7 @@ class QueueWriter:
     def _add(self, batch: Batch, prediction: Prediction, loss: Loss) -> None:
         pa = arrow()
         try:
-            queue, is_known = review_queue(batch.table, prediction, loss=loss), None
+            queue, is_known = review_queue(batch.probabilities, prediction, loss=loss), None
         except InvalidProbabilities:
             queue, is_known = _queue_with_unknown(batch, prediction, loss)
         ids = (batch.row_numbers() if batch.ids is None else batch.ids).array
@@ -92,6 +95,7 @@ class QueueWriter:
             pa.array(queue.label.astype(np.int32)),
             pa.array(queue.probability, mask=None if is_known is None else ~is_known),
             pa.array(queue.saves),
+            *(() if queue.bounds is None else map(pa.array, np.ascontiguousarray(queue.bounds.T))),
         ]
         self._pending.append(pa.record_batch(columns, schema=self._schema))
         self._n_pending += len(queue)
