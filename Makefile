@@ -88,6 +88,9 @@ study: $(ACTIVE)
 experiments: $(ACTIVE)
 	$(BIN)/python -m benchmarks.experiments
 
+intervals: $(ACTIVE)
+	$(BIN)/python -m benchmarks.intervals
+
 skeptical: $(ACTIVE)
 	$(BIN)/python -m benchmarks.skeptical
 
