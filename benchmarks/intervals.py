@@ -313,7 +313,7 @@ def limits(results: pd.DataFrame) -> str:
     return (
         f"In {len(short)} of {len(decided)} cases (fold, setting, loss, price) the search for the minimax decision of some "
         f"instance ended at its limit of nodes: {where}. A better answer than the one found may exist there, by at most "
-        f"{100 * (short.gap / short.believed).max():.1g} % of the mean worst case; the worst case of the answer found is exact."
+        f"{100 * (short.gap / short.believed).max():.2g} % of the mean worst case; the worst case of the answer found is exact."
     )
 
 
