@@ -25,8 +25,8 @@ SECTIONS = [
         "Intervals",
         "Decisions from intervals (minimax) against decisions from their midpoints, one thread, linear penalties. "
         "Comonotone intervals: p ± 0.03, sorted. Venn–Abers: intervals for new rows of published data, scored by "
-        "logistic regression and calibrated on cross-fitted scores; of few labels the rows are repeated up to 20 000. What is "
-        "not proved optimal within the limit of nodes has a `gap`.",
+        "logistic regression and calibrated on cross-fitted scores; of few labels the rows are repeated up to 20 000. "
+        "What is not proved optimal within the limit of nodes has a `gap`.",
         interval_speed.speed(),
     ),
     Section(

@@ -27,7 +27,7 @@ def _comonotone(n: int, m: int) -> Iterator[Row]:
     box = abstain.Intervals(np.clip(p - 0.03, 0, 1), np.clip(p + 0.03, 0, 1))
     for loss, cost in COSTS.items():
         limit = None if loss == "rank" else 1.3
-        yield _ratio(f"{loss}, {n:,} × {m}, comonotone".replace(",", " ", 1), box, loss, cost / (m / 10), limit)
+        yield _ratio(f"{loss}, {n} × {m}, comonotone", box, loss, cost / (m / 10), limit)
 
 
 def _venn_abers(name: str) -> Iterator[Row]:

@@ -311,9 +311,10 @@ def limits(results: pd.DataFrame) -> str:
         return "Every minimax decision was proved to be the best."
     where = ", ".join(sorted({f"{name} with {loss}" for name, loss in zip(short.dataset, short.loss, strict=True)}))
     return (
-        f"In {len(short)} of {len(decided)} cases (fold, setting, loss, price) the search for the minimax decision of some "
-        f"instance ended at its limit of nodes: {where}. A better answer than the one found may exist there, by at most "
-        f"{100 * (short.gap / short.believed).max():.2g} % of the mean worst case; the worst case of the answer found is exact."
+        f"In {len(short)} of {len(decided)} cases (fold, setting, loss, price) the search for the minimax decision of "
+        f"some instance ended at its limit of nodes: {where}. A better answer than the one found may exist there, by "
+        f"at most {100 * (short.gap / short.believed).max():.2g} % of the mean worst case; the worst case of the "
+        "answer found is exact."
     )
 
 
@@ -351,7 +352,7 @@ def draw_worth(cells: Cells, file: Path) -> None:
     for name, colour in {"higher by > 2 s.e.": "#d55e00", "lower by > 2 s.e.": "#009e73", "neither": "#aaaaaa"}.items():
         right.plot([], [], "o", color=colour, label=name)
     for axes in (left, right):
-        axes.legend(frameon=False, loc="lower right")
+        axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     figure.savefig(file, dpi=110)
 
 
@@ -396,7 +397,6 @@ def write(results: pd.DataFrame) -> None:
     sizes = ", ".join(
         f"{name} ({' × '.join(map(str, (*load(name)[0].shape, load(name)[1].shape[1])))})" for name in names
     )
-    unproved = results[results.gap > 0]
     (DOCS / "intervals-measured.md").write_text(
         f"""# What intervals are worth
 
@@ -427,8 +427,8 @@ Settings:
 Losses and prices of one abstention: Hamming {PRICES["hamming"]}; subset, F1 and Jaccard {PRICES["f1"]} / m; rank
 {PRICES["rank"]} · (m − 1) / 4; each data set, loss and price is a *cell*. Differences are paired, fold by fold;
 *higher*, *lower* and *above* mean by more than two standard errors over the folds. Training parts of folds overlap, so
-that standard errors are somewhat too small; cells are not independent of each other; and of {len(names) * 15} cells about
-three would be in each of these columns by chance. [intervals-measured.csv](intervals-measured.csv) has all folds.
+that standard errors are somewhat too small; cells are not independent of each other; and of {len(names) * 15} cells
+about three would be in each of these columns by chance. [intervals-measured.csv](intervals-measured.csv) has all folds.
 
 ## In short
 
