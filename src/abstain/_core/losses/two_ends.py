@@ -301,7 +301,8 @@ def _best_of_each_row(nodes: _Nodes, live: NDArray[np.intp]) -> NDArray[np.intp]
     """Return the node of least bound of each row that has any; of few rows, some more."""
     live = live[np.lexsort((nodes.least[live], nodes.row[live]))]
     number = _number_within_row(nodes.row[live])
-    return live[number < max(1, NODES_AT_A_TIME // np.count_nonzero(number == 0))]
+    n_rows = int(np.count_nonzero(number == 0))
+    return live[number < max(1, NODES_AT_A_TIME // n_rows)]
 
 
 def _number_within_row(rows: NDArray[np.intp]) -> NDArray[np.intp]:
