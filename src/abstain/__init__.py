@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from abstain._core import exhaustive as exhaustive
     from abstain._core.decision import decide as decide, risk_profile as risk_profile
     from abstain._core.intervals import Intervals as Intervals
+    from abstain._core.joint import Mixture as Mixture, Samples as Samples
     from abstain._core.losses import (
         DecomposableLoss as DecomposableLoss,
         FMeasure as FMeasure,
@@ -107,6 +108,7 @@ _SUBMODULES = {
 _EXPORTS = {
     "abstain._core.decision": ("decide", "risk_profile"),
     "abstain._core.intervals": ("Intervals",),
+    "abstain._core.joint": ("Mixture", "Samples"),
     "abstain._core.losses": ("DecomposableLoss", "FMeasure", "Hamming", "Jaccard", "Loss", "Rank", "SubsetZeroOne"),
     "abstain._core.penalties": ("BoundPenalty", "Capped", "Concave", "Counting", "Linear", "Penalty", "PerLabel"),
     "abstain._core.predict_proba": ("label_probabilities",),

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain._core.belief import of_single_labels, read_belief
 from abstain._core.blocks import Block
-from abstain._core.expected_bounds import expected_loss_bounds
-from abstain._core.intervals import Intervals, read_probabilities
+from abstain._core.expected_bounds import expected_loss_bounds, expected_loss_of_joint
+from abstain._core.intervals import Intervals
+from abstain._core.joint import Joint
 from abstain._core.losses import Loss, LossLike, as_loss
 from abstain._core.penalties import BoundPenalty, Penalty, PenaltyLike, as_penalty
 from abstain._core.prediction import PartialPrediction, PartialRanking, Prediction
@@ -134,11 +136,13 @@ def expected_generalized_loss(
 def expected_generalized_loss(
     probabilities: Any, prediction: Any, *, loss: LossLike, penalty: PenaltyLike, per_instance: bool = False
 ) -> float | NDArray[np.float64]:
-    """E[ℓ(y_D, ŷ_D)] + f(|A|) of any partial prediction, optimal or not, for independent labels.
+    """E[ℓ(y_D, ŷ_D)] + f(|A|) of any partial prediction, optimal or not.
+
+    The labels are independent given the instance, unless a joint distribution says how they depend on each other.
 
     Parameters
     ----------
-    probabilities : array-like, frame, sparse matrix or Intervals of shape (n_instances, n_labels)
+    probabilities : array-like, frame, sparse matrix, Intervals, Samples or Mixture of shape (n_instances, n_labels)
         As for `abstain.decide`.
     prediction, loss, penalty, per_instance
         As for `generalized_loss`.
@@ -339,12 +343,18 @@ def _realized(
 def _expected(probabilities: Any, prediction: Any, loss: Loss, penalty: Penalty) -> NDArray[np.float64]:
     """Return the expected generalised loss of each instance."""
     answers = _as_partial(prediction, loss)
-    table = read_probabilities(probabilities)
+    table = read_belief(probabilities)
+    if loss.is_decomposable:
+        table = of_single_labels(table)
     require_same_table(table.axes, table.matrix, answers, "probabilities")
     if isinstance(table, Intervals):
         loss.accept_intervals()
         without_loss = _generalized(None, table.matrix, answers, loss, penalty)
         return without_loss[:, np.newaxis] + expected_loss_bounds(table, loss, answers)
+
+    if isinstance(table, Joint):
+        without_loss = _generalized(None, table.matrix, answers, loss, penalty)
+        return without_loss + expected_loss_of_joint(table, loss, answers)
 
     def expected(block: Block, p: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
         return loss.expected(block, p.astype(np.float64), codes)

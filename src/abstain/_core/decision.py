@@ -1,9 +1,9 @@
 """probabilities × loss × penalty → the optimal partial prediction.
 
 `decide` reads what it is given, `decide_table` binds the penalty to the table, `decide_bound` decides block by block;
-everything that decides in this package ends there. Decisions are made from `Probabilities` or from `Intervals`, which
-are read block by block in the same way. Whatever else they will be made from (joint distributions) comes in here as an
-object beside these: read in `decide`, and with a `Loss` method that decides a block of it.
+everything that decides in this package ends there. Decisions are made from a `Belief`: `Probabilities`, `Intervals` or a
+`Joint` distribution, which are read block by block in the same way, and of which each has a `Loss` method that decides a
+block of it.
 """
 
 from typing import Any, overload
@@ -11,14 +11,15 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from abstain._core.belief import Belief, of_single_labels, read_belief
 from abstain._core.blocks import Block, StoredEntries
 from abstain._core.expected_bounds import ExpectedLossBounds, accept_intervals
-from abstain._core.intervals import Intervals, read_probabilities
+from abstain._core.intervals import Intervals
+from abstain._core.joint import Joint
 from abstain._core.losses import LabelLossLike, Loss, LossLike, RankingLossLike, as_loss
 from abstain._core.penalties import BoundPenalty, Penalty, PenaltyLike, as_penalty
 from abstain._core.prediction import PartialPrediction, PartialRanking, Prediction
 from abstain._core.prediction_writer import PredictionWriter
-from abstain._core.probabilities import Probabilities
 from abstain._core.profile import RiskProfile
 from abstain._core.tables import Axes
 from abstain._utils.backends import lazy_backend
@@ -70,21 +71,28 @@ def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike 
     chosen, priced = as_loss(loss), as_penalty(penalty)
     if (backend := lazy_backend(probabilities)) is not None:
         return backend.decide(probabilities, chosen, priced)
-    table = read_probabilities(probabilities)
+    table = read_belief(probabilities)
     table.warn_if_softmax()
     return decide_table(table, chosen, priced)
 
 
-def decide_table(table: Probabilities | Intervals, loss: Loss, penalty: Penalty) -> Prediction:
+def decide_table(table: Belief, loss: Loss, penalty: Penalty) -> Prediction:
     """Return the optimal partial prediction for probabilities that have been read."""
+    if loss.is_decomposable:
+        table = of_single_labels(table)
+    if isinstance(table, Joint):
+        loss.accept_joint()
+        return decide_bound(table, loss, fit_penalty(loss, penalty, table.n_labels, table.axes))
     costs = bind_penalty(loss, penalty, table.n_labels, table.axes, is_sparse=table.is_sparse)
     if isinstance(table, Intervals):
         accept_intervals(loss, table, costs)
     return decide_bound(table, loss, costs)
 
 
-def decide_bound(table: Probabilities | Intervals, loss: Loss, costs: BoundPenalty) -> Prediction:
+def decide_bound(table: Belief, loss: Loss, costs: BoundPenalty) -> Prediction:
     """Return the optimal partial prediction for costs from `bind_penalty`."""
+    if isinstance(table, Joint):
+        return _decide_joint(table, loss, costs)
     writer = PredictionWriter(table, loss)
     is_skeptical = isinstance(table, Intervals) and table.rule == "skeptical"
     decide = loss.decide_skeptically if is_skeptical else loss.decide
@@ -107,21 +115,38 @@ def decide_bound(table: Probabilities | Intervals, loss: Loss, costs: BoundPenal
     )
 
 
+def _decide_joint(joint: Joint, loss: Loss, costs: BoundPenalty) -> Prediction:
+    """Return the best partial prediction that is found for joint distributions."""
+    writer = PredictionWriter(joint, loss)
+
+    def decide_block(block: Block) -> None:
+        loss.decide_joint(block, joint.load(block), costs, joint.limits, writer.buffers(block))
+
+    for_each(decide_block, joint.blocks(loss.entries_per_block))
+    return writer.finish()
+
+
 def bind_penalty(loss: Loss, penalty: Penalty, n_labels: int, axes: Axes, *, is_sparse: bool) -> BoundPenalty:
     """Return the penalty for a table of these labels; raise an error if loss, penalty and table do not fit together."""
-    loss.check(n_labels)
-    costs = penalty.bind(n_labels)
+    costs = fit_penalty(loss, penalty, n_labels, axes)
     loss.accept(costs)
-    axes.require_labels(loss.label_names, repr(loss))
-    axes.require_labels(penalty.label_names, repr(penalty))
     if is_sparse:
         loss.accept_sparse()
         costs.require_nondecreasing()
     return costs
 
 
+def fit_penalty(loss: Loss, penalty: Penalty, n_labels: int, axes: Axes) -> BoundPenalty:
+    """Return the penalty for these labels, of any kind; raise an error if loss, penalty and labels do not fit together."""
+    loss.check(n_labels)
+    costs = penalty.bind(n_labels)
+    axes.require_labels(loss.label_names, repr(loss))
+    axes.require_labels(penalty.label_names, repr(penalty))
+    return costs
+
+
 def decide_and_count(
-    table: Probabilities | Intervals, loss: Loss, penalty: Penalty, other: Penalty
+    table: Belief, loss: Loss, penalty: Penalty, other: Penalty
 ) -> tuple[Prediction, NDArray[np.intp]]:
     """Return the decision for one counting penalty, and the numbers of abstentions of each instance for another."""
     bound, other_bound = penalty.bind(table.n_labels), other.bind(table.n_labels)
@@ -174,8 +199,10 @@ def risk_profile(probabilities: Any, *, loss: LossLike = "hamming") -> RiskProfi
     chosen = as_loss(loss)
     if (backend := lazy_backend(probabilities)) is not None:
         return backend.risk_profile(probabilities, chosen)
-    table = read_probabilities(probabilities)
+    table = read_belief(probabilities)
     table.warn_if_softmax()
+    if chosen.is_decomposable:
+        table = of_single_labels(table)
     if table.is_sparse:
         chosen.accept_sparse()
     return RiskProfile(table, chosen)

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain._core.blocks import Block
-from abstain._core.intervals import Intervals, read_probabilities
+from abstain._core.belief import read_belief
+from abstain._core.intervals import Intervals
+from abstain._core.joint import Joint
 from abstain._core.kernels.bounds import as_bounds
 from abstain._core.kernels.choice import SLACK
 from abstain._core.losses import Loss, LossLike, as_loss
@@ -33,7 +35,7 @@ def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike 
 
     Parameters
     ----------
-    probabilities : array-like, data frame or Intervals of shape (n_instances, n_labels), or (n_labels,)
+    probabilities : array-like, data frame, Intervals, Samples or Mixture of shape (n_instances, n_labels), or (n_labels,)
         P(label is relevant). Of intervals every vertex is tried, and the worst one counts (minimax).
     loss : {"hamming", "rank", "f1", "jaccard", "subset"} or Loss, default="hamming"
         The cost of wrong answers.
@@ -50,7 +52,7 @@ def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike 
     >>> exhaustive.decide([0.9, 0.8, 0.7, 0.3], "rank", 0.03).positions
     array([[ 0, -1, -1,  1]], dtype=int32)
     """
-    table, chosen = read_probabilities(probabilities), as_loss(loss)
+    table, chosen = read_belief(probabilities), as_loss(loss)
     m = table.n_labels
     if table.is_sparse or m > MAX_LABELS:
         got = f"a sparse matrix of {m}" if table.is_sparse else m
@@ -62,11 +64,14 @@ def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike 
     abstained = codes == ABSTAIN
     n_abstained, bound = abstained.sum(axis=1), as_penalty(penalty).bind(m)
     counts, tie = bound.counted(chosen.tie_scale)
-    low, high = (np.asarray(end, dtype=np.float64) for end in as_bounds(table.values()))
-    vertices = product((False, True), repeat=m) if isinstance(table, Intervals) else [(False,) * m]
-    losses = np.full((table.n_rows, len(codes)), -np.inf)
-    for is_high in vertices:
-        np.maximum(losses, expected_losses(np.where(is_high, high, low), chosen, codes), out=losses)
+    if isinstance(table, Joint):
+        losses = _chances_of_joint(table) @ _loss_of_each_truth(chosen, codes)
+    else:
+        low, high = (np.asarray(end, dtype=np.float64) for end in as_bounds(table.values()))
+        vertices = product((False, True), repeat=m) if isinstance(table, Intervals) else [(False,) * m]
+        losses = np.full((table.n_rows, len(codes)), -np.inf)
+        for is_high in vertices:
+            np.maximum(losses, expected_losses(np.where(is_high, high, low), chosen, codes), out=losses)
     totals = losses + replace(bound, counts=counts).charge(n_abstained, abstained)
     least = totals.min(axis=1, keepdims=True)
     best = np.argmax(totals <= least + max(tie, SLACK) * (chosen.tie_scale + np.abs(least)), axis=1)
@@ -90,13 +95,26 @@ def expected_losses(p: NDArray[np.float64], loss: Loss, codes: NDArray[Any]) -> 
     -------
     float array of shape (n_instances, n_predictions)
     """
-    m = p.shape[1]
-    truths = np.array(list(product((0, 1), repeat=m)), dtype=bool)
-    block = Block(slice(0, len(codes)), codes.shape, codes)
-    losses = np.stack([loss.realized(block, np.broadcast_to(y, codes.shape), codes) for y in truths])
-    chances = np.stack([np.where(y, p, 1.0 - p).prod(axis=1) for y in truths], axis=1)
-    expected: NDArray[np.float64] = chances @ losses
+    expected: NDArray[np.float64] = _chances(p) @ _loss_of_each_truth(loss, codes)
     return expected
+
+
+def _truths(n_labels: int) -> NDArray[np.bool_]:
+    return np.array(list(product((0, 1), repeat=n_labels)), dtype=bool)
+
+
+def _loss_of_each_truth(loss: Loss, codes: NDArray[Any]) -> NDArray[np.float64]:
+    block = Block(slice(0, len(codes)), codes.shape, codes)
+    return np.stack([loss.realized(block, np.broadcast_to(y, codes.shape), codes) for y in _truths(codes.shape[1])])
+
+
+def _chances(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.stack([np.where(y, p, 1.0 - p).prod(axis=1) for y in _truths(p.shape[1])], axis=1)
+
+
+def _chances_of_joint(joint: Joint) -> NDArray[np.float64]:
+    parts = [joint.load(block) for block in joint.blocks(1 << 18)]
+    return np.concatenate([part.of_rows(_chances(part.values[part.index].astype(np.float64))) for part in parts])
 
 
 def partial_predictions(n_labels: int) -> NDArray[np.int8]:

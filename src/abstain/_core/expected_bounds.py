@@ -1,15 +1,18 @@
-"""The least and the greatest expected loss of answers, for all probabilities in given intervals."""
+"""The expected loss of given answers: between what it lies for intervals, and what it is for a joint distribution."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from abstain._core.blocks import Block
 from abstain._core.intervals import Intervals
+from abstain._core.joint import Joint
 from abstain._core.losses import Loss
 from abstain._core.penalties import BoundPenalty
 from abstain._core.prediction import Prediction
 from abstain._core.truth import aligned_intervals
 from abstain._utils.errors import InvalidLoss, InvalidPenalty
+from abstain._utils.threads import for_each
 from abstain._utils.types import Floats
 
 
@@ -39,6 +42,18 @@ def expected_loss_bounds(intervals: Intervals, loss: Loss, prediction: Predictio
         bounds[block.rows, 0] = loss.expected(block, ends.swapped, codes)
         bounds[block.rows, 1] = loss.expected(block, ends, codes)
     return bounds
+
+
+def expected_loss_of_joint(joint: Joint, loss: Loss, prediction: Prediction) -> Floats:
+    """Return the expected loss of the answers, without a penalty, (n_instances,)."""
+    expected = np.empty(joint.n_rows)
+    codes = prediction.to_dense()
+
+    def compute(block: Block) -> None:
+        expected[block.rows] = loss.expected_of_joint(joint.load(block), codes[block.rows])
+
+    for_each(compute, joint.blocks(loss.entries_per_block))
+    return expected
 
 
 def accept_intervals(loss: Loss, intervals: Intervals, costs: BoundPenalty | None) -> None:

@@ -331,11 +331,6 @@ class Intervals:
             self._high.warn_if_softmax(stacklevel=stacklevel + 1)
 
 
-def read_probabilities(table: Any) -> Probabilities | Intervals:
-    """Return intervals as they are, and any other table as probabilities."""
-    return table if isinstance(table, Intervals) else Probabilities(table)
-
-
 def is_number_between(value: Any, least: float, most: float) -> bool:
     """Whether something is a real number within a range."""
     return not isinstance(value, bool) and isinstance(value, Real) and least <= float(value) <= most

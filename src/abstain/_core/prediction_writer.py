@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain._core.blocks import Block, StoredEntries
-from abstain._core.intervals import Intervals
+from abstain._core.belief import Belief
 from abstain._core.kernels import packing
 from abstain._core.kernels.packing import CsrArrays
 from abstain._core.losses import Loss
@@ -21,14 +21,14 @@ from abstain._utils.threads import for_each
 class PredictionWriter:
     """The answers for all rows: dense blocks write them in place, packed ones are copied to where they are stored."""
 
-    def __init__(self, probabilities: Probabilities | Intervals, loss: Loss) -> None:
+    def __init__(self, probabilities: Belief, loss: Loss) -> None:
         self.probabilities = probabilities
         self.loss = loss
         n, m = probabilities.n_rows, probabilities.n_labels
         size = len(probabilities.matrix.data) if probabilities.is_sparse else (n, m)
         self.codes: NDArray[Any] = np.empty(size, loss.prediction_type.code_type)
         self.expected = np.empty(n)
-        self.gap = np.zeros(n) if isinstance(probabilities, Intervals) else None
+        self.gap = None if isinstance(probabilities, Probabilities) else np.zeros(n)
         self._is_all_abstained = np.zeros(n, np.bool_)
 
     def buffers(self, block: Block | StoredEntries) -> BlockAnswers:

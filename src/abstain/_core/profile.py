@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from abstain._core.belief import Belief
 from abstain._core.blocks import Block
 from abstain._core.expected_bounds import ExpectedLossBounds, accept_intervals
 from abstain._core.intervals import Intervals
+from abstain._core.joint import Joint
 from abstain._core.kernels import packing
 from abstain._core.kernels.choice import tipped
 from abstain._core.kernels.hull import lower_hull
@@ -19,9 +21,8 @@ from abstain._core.losses.two_ends import TwoEndedLoss
 from abstain._core.penalties import BoundPenalty, Linear, PenaltyLike, as_penalty
 from abstain._core.prediction import Prediction, PredictionT
 from abstain._core.prediction_writer import PredictionWriter
-from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Axes
-from abstain._utils.errors import InvalidLoss
+from abstain._utils.errors import InvalidLoss, InvalidPenalty
 from abstain._utils.threads import for_each
 from abstain._utils.types import Floats
 from abstain._utils.wording import plural
@@ -143,27 +144,37 @@ class RiskProfile(Generic[PredictionT]):
     ----------
     loss : Loss
         The loss.
-    probabilities : Probabilities or Intervals
+    probabilities : Probabilities, Intervals or Joint
         The validated probabilities.
+    is_hull : bool
+        Whether only the corners of the lower convex hull are known, which decide for linear and concave penalties;
+        elsewhere `values` is infinite. So it is for joint distributions, but for the rank loss.
     """
 
-    def __init__(self: "RiskProfile[Prediction]", probabilities: Probabilities | Intervals, loss: Loss) -> None:
+    def __init__(self: "RiskProfile[Prediction]", probabilities: Belief, loss: Loss) -> None:
         require_profile(loss, probabilities.n_labels, probabilities.axes, probabilities.is_sparse)
         has_gap = isinstance(probabilities, Intervals) and isinstance(loss, TwoEndedLoss)
         if isinstance(probabilities, Intervals):
             accept_intervals(loss, probabilities, None)
         self.loss = loss
         self.probabilities = probabilities
+        is_joint = isinstance(probabilities, Joint)
+        if is_joint:
+            loss.accept_joint()
+        self.is_hull = is_joint and loss.joint_profile_is_hull
         self._packed: list[tuple[Block, BlockProfile]] = []
         if probabilities.is_sparse:
             blocks = probabilities.blocks(loss.entries_per_block)
             self._packed = [(block, loss.empty_profile(block.shape, with_gap=has_gap)) for block in blocks]
         else:
             shape = probabilities.n_rows, probabilities.n_labels
-            self._dense = loss.empty_profile(shape, with_gap=has_gap)
+            self._dense = loss.empty_profile(shape, with_gap=has_gap or is_joint, with_answers=is_joint)
 
         def profile_block(piece: tuple[Block, BlockProfile]) -> None:
-            loss.profile(piece[0], probabilities.load(piece[0]), piece[1])
+            if isinstance(probabilities, Joint):
+                loss.profile_joint(probabilities.load(piece[0]), probabilities.limits, piece[1])
+            else:
+                loss.profile(piece[0], probabilities.load(piece[0]), piece[1])
 
         for_each(profile_block, self.pieces(loss.entries_per_block))
 
@@ -227,8 +238,16 @@ class RiskProfile(Generic[PredictionT]):
         bound.require_counting()
         if self.probabilities.is_sparse:
             bound.require_nondecreasing()
+        if self.is_hull and not (bound.is_concave and np.isfinite(bound.counts).all()):
+            raise InvalidPenalty(
+                f"the profile of {self.loss!r} for a joint distribution knows only the corners of its lower hull, which "
+                "decide for finite linear and concave penalties; use abstain.decide for others"
+            )
 
         def decide_block(block: Block, profile: BlockProfile, answers: BlockAnswers) -> None:
+            if profile.answers is not None:
+                self.loss.decide_from_answers(profile, bound, answers)
+                return
             p, costs = self.probabilities.load(block), bound.narrowed(block.shape[1])
             self.loss.decide_from_profile(block, p, profile, costs, answers)
 
@@ -249,10 +268,14 @@ class RiskProfile(Generic[PredictionT]):
 
         def attain_block(block: Block, profile: BlockProfile, answers: BlockAnswers) -> None:
             count = n_abstained[block.rows].astype(np.intp)
-            self.loss.attain(block, self.probabilities.load(block), profile, count, answers.codes)
-            answers.expected[:] = profile.values[np.arange(len(count)), count]
+            at = np.arange(len(count)), count
+            if profile.answers is not None:
+                answers.codes[:] = profile.answers[at]
+            else:
+                self.loss.attain(block, self.probabilities.load(block), profile, count, answers.codes)
+            answers.expected[:] = profile.values[at]
             if profile.gap is not None and answers.gap is not None:
-                answers.gap[:] = profile.gap[np.arange(len(count)), count]
+                answers.gap[:] = profile.gap[at]
 
         return self._predict(attain_block, BoundPenalty(np.zeros(self.probabilities.n_labels + 1)))
 

@@ -18,7 +18,8 @@ from typing import Any, Literal, Protocol, TypeAlias, Unpack, overload
 import numpy as np
 
 from abstain._core.expected_bounds import ExpectedLossBounds, accept_intervals
-from abstain._core.intervals import Intervals, read_probabilities
+from abstain._core.belief import Belief, of_single_labels, read_belief
+from abstain._core.intervals import Intervals
 from abstain._core.losses import (
     DecomposableLoss,
     FMeasure,
@@ -143,7 +144,7 @@ def solve(
         lazy: LazyAllocation = backend.solve(probabilities, as_loss("hamming" if loss is None else loss), request)
         return lazy
     if not isinstance(probabilities, RiskProfile):
-        table = read_probabilities(probabilities)
+        table = read_belief(probabilities)
         table.warn_if_softmax()
         return solve_request(table, as_loss("hamming" if loss is None else loss), request)
     own = probabilities.loss
@@ -153,7 +154,7 @@ def solve(
 
 
 def solve_request(
-    source: Probabilities | Intervals | RiskProfile[Any], loss: Loss, request: BudgetRequest
+    source: Belief | RiskProfile[Any], loss: Loss, request: BudgetRequest
 ) -> Allocation[Any]:
     """Return the allocation for a table or a profile in memory."""
     table = source.probabilities if isinstance(source, RiskProfile) else source

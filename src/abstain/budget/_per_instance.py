@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain._core.decision import decide_and_count, decide_table
-from abstain._core.intervals import Intervals
+from abstain._core.belief import Belief
 from abstain._core.kernels.savings import best_allocation
 from abstain._core.losses import Loss
 from abstain._core.penalties import Capped, Linear, Penalty
@@ -110,7 +110,7 @@ def max_moved_reviews() -> int:
 
 
 def solve_by_instance(
-    source: Probabilities | Intervals | RiskProfile[Any], loss: Loss, limits: Limits
+    source: Belief | RiskProfile[Any], loss: Loss, limits: Limits
 ) -> Allocation[Any]:
     """Return the allocation for any loss; a profile is made where there is none, whole or only where it matters."""
     table = source.probabilities if isinstance(source, RiskProfile) else source

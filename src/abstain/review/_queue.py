@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain._core.intervals import Intervals, read_probabilities
+from abstain._core.belief import read_belief
+from abstain._core.intervals import Intervals
 from abstain._core.kernels.bounds import as_bounds
 from abstain._core.losses import LossLike, as_loss
 from abstain._core.prediction import ABSTAIN, Prediction
@@ -179,7 +180,7 @@ def review_queue(probabilities: Any, prediction: Any, *, loss: LossLike = "hammi
         raise InvalidProbabilities(
             "review_queue needs data in memory: call compute() on the probabilities and the prediction first"
         )
-    chosen, table = as_loss(loss), read_probabilities(probabilities)
+    chosen, table = as_loss(loss), read_belief(probabilities)
     kind = chosen.prediction_type
     if isinstance(prediction, Prediction) and not isinstance(prediction, kind):
         raise InvalidLoss(f"{chosen!r} needs a {kind.__name__}; the prediction is a {type(prediction).__name__}")

@@ -6,7 +6,8 @@ from importlib.metadata import version
 from typing import Any, Protocol
 
 from abstain._core.decision import decide_table
-from abstain._core.intervals import IntervalRule, Intervals, read_probabilities
+from abstain._core.belief import read_belief
+from abstain._core.intervals import IntervalRule, Intervals
 from abstain._core.losses import Loss, LossLike, as_loss
 from abstain._core.penalties import Penalty, PenaltyLike, as_penalty
 from abstain._core.prediction import Prediction
@@ -167,7 +168,7 @@ class Job:
         -------
         PartialPrediction or PartialRanking
         """
-        return decide_table(read_probabilities(table), self.loss, self.penalty)
+        return decide_table(read_belief(table), self.loss, self.penalty)
 
     def decide_batch(self, batch: Batch, decider: Decider | None = None) -> tuple[Batch, Prediction, Summary]:
         """Return the rows of a batch that are decided, the decisions, and their summary."""

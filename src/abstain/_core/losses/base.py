@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 from abstain._core.blocks import Block, StoredEntries
 from abstain._core.kernels import labelwise
 from abstain._core.kernels.bounds import as_bounds
+from abstain._core.joint import SearchLimits
 from abstain._core.kernels.choice import choose
+from abstain._core.kernels.components import Components, RowPenalties
 from abstain._core.kernels.labelwise import ErrorCosts
 from abstain._core.penalties import BoundPenalty
-from abstain._core.prediction import PartialPrediction, PartialRanking, Prediction
+from abstain._core.prediction import ABSTAIN, PartialPrediction, PartialRanking, Prediction
 from abstain._utils.errors import InvalidLoss, InvalidPenalty
 from abstain._utils.types import Floats
 
@@ -45,19 +47,23 @@ class BlockProfile(NamedTuple):
         The abstained labels are the a labels from position start[i, a] of that order on; None if they are always the
         last ones.
     gap : float array of shape (n, m + 1), or None
-        How much less than values[i, a] the least worst-case loss can be; None for known probabilities, where it is 0.
+        How much less than values[i, a] the least loss can be; None for known probabilities, where it is 0.
+    answers : array of shape (n, m + 1, m), or None
+        The answers that attain each value, where they come from a joint distribution.
     """
 
     values: Floats
     order_keys: NDArray[Any]
     start: NDArray[np.int32] | None
     gap: Floats | None = None
+    answers: Codes | None = None
 
     def rows(self, rows: slice) -> "BlockProfile":
         """Return a view of some rows."""
         start = None if self.start is None else self.start[rows]
         gap = None if self.gap is None else self.gap[rows]
-        return BlockProfile(self.values[rows], self.order_keys[rows], start, gap)
+        answers = None if self.answers is None else self.answers[rows]
+        return BlockProfile(self.values[rows], self.order_keys[rows], start, gap, answers)
 
 
 class BlockAnswers(NamedTuple):
@@ -111,6 +117,10 @@ class Loss(ABC):
     """
     takes_intervals: ClassVar[bool] = False
     """Whether the loss accepts `Bounds` in place of probabilities, and then minimises the worst case."""
+    takes_joint: ClassVar[bool] = False
+    """Whether the loss defines `decide_joint` and `profile_joint`, for labels that depend on each other."""
+    joint_profile_is_hull: ClassVar[bool] = True
+    """Whether the profile of a joint distribution holds only the corners of its lower convex hull."""
     zeros_cost_nothing: bool = True
     """Whether the expected loss is 0 if only labels of probability 0 are answered, all with 0."""
     label_names: tuple[Hashable, ...] | None = None
@@ -236,6 +246,15 @@ class Loss(ABC):
                 "is False); use a built-in loss, a DecomposableLoss, or the probabilities in Intervals.midpoint"
             )
 
+    def accept_joint(self) -> None:
+        """Raise `InvalidLoss` if the loss does not accept joint distributions."""
+        if not self.takes_joint:
+            raise InvalidLoss(
+                f"{self!r} does not take joint distributions: it has no search for labels that depend on each other "
+                "(takes_joint is False); use a built-in loss or a DecomposableLoss, decide from the joint "
+                "distribution's marginals, or abstain.exhaustive.decide for few labels"
+            )
+
     @abstractmethod
     def profile(self, block: Block, p: Any, out: BlockProfile) -> None:
         """Write the risk profile of a block into `out`."""
@@ -253,6 +272,58 @@ class Loss(ABC):
     def decide_skeptically(self, block: Block, p: Any, penalty: BoundPenalty, out: BlockAnswers) -> None:
         """Answer what is best for every probability in the intervals of a block; for sums over labels."""
         raise NotImplementedError
+
+    def decide_joint(
+        self, block: Block, joint: Components, penalty: BoundPenalty, limits: SearchLimits, out: BlockAnswers
+    ) -> None:
+        """Write the best answers of a block of joint distributions that are found, their expected loss and their gap."""
+        assert out.gap is not None
+        self._start_from_marginals(block, joint.marginals(), penalty, out)
+        self.search_joint(joint, self._row_penalties(penalty, joint.shape), limits, out.codes, out.gap)
+        abstained = out.codes == ABSTAIN
+        charged = penalty.charge(abstained.sum(axis=1), abstained)
+        out.expected[:] = self.expected_of_joint(joint, out.codes) + charged
+
+    def _start_from_marginals(
+        self, block: Block, marginals: Floats, penalty: BoundPenalty, out: BlockAnswers
+    ) -> None:
+        """Write the decision from the marginals; labels with prices count with the average price."""
+        if penalty.label_costs is not None and not self.is_decomposable:
+            average = penalty.label_costs.mean() * np.arange(len(penalty.counts))
+            penalty = BoundPenalty(penalty.counts + average)
+        self.decide(block, marginals, penalty, BlockAnswers(out.codes, out.expected))
+
+    def _row_penalties(self, penalty: BoundPenalty, shape: tuple[int, int]) -> RowPenalties:
+        """Return the penalty of each row as searches compare totals with it."""
+        n, m = shape
+        counts, tie = penalty.counted(self.tie_scale)
+        is_finite = bool(np.isfinite(counts).all())
+        own = np.zeros(m) if penalty.label_costs is None else penalty.label_costs
+        return RowPenalties(
+            np.ascontiguousarray(np.broadcast_to(counts, (n, m + 1))),
+            tie,
+            penalty.is_linear and is_finite,
+            penalty.is_concave and is_finite,
+            own,
+        )
+
+    def search_joint(
+        self, joint: Components, penalties: RowPenalties, limits: SearchLimits, codes: Codes, gap: Floats
+    ) -> None:
+        """Replace answers by better ones, and write how much better others could be; for losses that take joints."""
+        raise NotImplementedError
+
+    def profile_joint(self, joint: Components, limits: SearchLimits, out: BlockProfile) -> None:
+        """Write the risk profile of a block of joint distributions, with its answers and gaps."""
+        raise NotImplementedError
+
+    def expected_of_joint(self, joint: Components, codes: Codes) -> Floats:
+        """E[ℓ(y_D, ŷ_D)] of each row: the weighted mean over the components, in each of which labels are independent."""
+        values, repeated = joint.values[joint.index], codes[joint.row]
+        block = Block(slice(0, len(values)), values.shape, values)
+        if joint.are_samples:
+            return joint.of_rows(self.realized(block, values.astype(np.bool_), repeated))
+        return joint.of_rows(self.expected(block, values, repeated))
 
     def decides_by_entry(self, penalty: BoundPenalty) -> bool:
         """Whether labels are decided independently of each other, so that sparse rows need not be packed."""
@@ -286,12 +357,26 @@ class Loss(ABC):
         choose(profile.values, penalty.counts, counted, tie, self.tie_scale, n_abstained, out.expected)
         self.attain(block, p, profile, n_abstained, out.codes)
 
-    def empty_profile(self, shape: tuple[int, int], *, with_gap: bool = False) -> BlockProfile:
+    def decide_from_answers(self, profile: BlockProfile, penalty: BoundPenalty, out: BlockAnswers) -> None:
+        """Write the best of the answers that a profile of joint distributions holds, and their expected loss and gap."""
+        assert profile.answers is not None and profile.gap is not None and out.gap is not None
+        n = len(profile.values)
+        n_abstained = np.empty(n, np.intp)
+        counted, tie = penalty.counted(self.tie_scale)
+        choose(profile.values, penalty.counts, counted, tie, self.tie_scale, n_abstained, out.expected)
+        out.codes[:] = profile.answers[np.arange(n), n_abstained]
+        least = (profile.values - profile.gap + penalty.counts).min(axis=1)
+        out.gap[:] = np.where(profile.gap.any(axis=1), np.maximum(out.expected - least, 0.0), 0.0)
+
+    def empty_profile(
+        self, shape: tuple[int, int], *, with_gap: bool = False, with_answers: bool = False
+    ) -> BlockProfile:
         """Return the arrays for the profile of n × m probabilities, not filled in; the gap, if any, is 0."""
         n, m = shape
+        answers = np.empty((n, m + 1, m), self.prediction_type.code_type) if with_answers else None
         start = np.empty((n, m + 1), np.int32) if self.profile_has_start else None
         gap = np.zeros((n, m + 1)) if with_gap else None
-        return BlockProfile(np.empty((n, m + 1)), np.empty((n, m), self.order_key_type), start, gap)
+        return BlockProfile(np.empty((n, m + 1)), np.empty((n, m), self.order_key_type), start, gap, answers)
 
     @abstractmethod
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:

@@ -4,10 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain._core.blocks import Block
-from abstain._core.kernels import ranking
+from abstain._core.joint import SearchLimits
+from abstain._core.kernels import ranking, ranking_of_joint
 from abstain._core.kernels.bounds import Bounds, as_bounds
 from abstain._core.kernels.choice import choose
 from abstain._core.kernels.codes import ABSTAIN
+from abstain._core.kernels.components import Components, RowPenalties
 from abstain._core.kernels.two_ends import FIRST
 from abstain._core.losses.base import BlockAnswers, BlockProfile, Codes, Counts, start_at
 from abstain._core.losses.two_ends import Ends, TwoEndedLoss
@@ -39,6 +41,8 @@ class Rank(TwoEndedLoss):
     text_forms = ("rank",)
     gives_rankings = True
     takes_sparse = True
+    takes_joint = True
+    joint_profile_is_hull = False
     tie_scale = 0.0
     order_key_type = np.int32
 
@@ -74,6 +78,18 @@ class Rank(TwoEndedLoss):
         if isinstance(p, Bounds):
             return self.decide_and_count_bounds(block, p, penalty, other, out)
         return super().decide_and_count(block, p, penalty, other, out)
+
+    def search_joint(
+        self, joint: Components, penalties: RowPenalties, limits: SearchLimits, codes: Codes, gap: Floats
+    ) -> None:
+        ranking_of_joint.decide_ranking(
+            joint, joint.marginals(), penalties.counts, penalties.tie, penalties.label_costs, limits.node_limit, codes, gap
+        )
+
+    def profile_joint(self, joint: Components, limits: SearchLimits, out: BlockProfile) -> None:
+        ranking_of_joint.profile_of_joint(
+            joint, joint.marginals(), limits.node_limit, out.values, out.answers, out.gap
+        )
 
     def best_ends(self, ranked: Bounds, penalty: BoundPenalty) -> Ends:
         profile, n = self.empty_profile(ranked.shape), ranked.shape[0]
