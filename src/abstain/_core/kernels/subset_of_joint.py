@@ -124,15 +124,15 @@ def _new_points(row, samples, node_limit):
 
 
 @kernel
-def _find_points(row, samples, node_limit, points, best, codes):
+def _find_points(row, samples, node_limit, points, find_all, best, codes):
     """Find the points of the hull, with prices ≥ 0, and the answer among them that costs least with row.counts.
 
-    `codes` is an answer that costs `best`; the latter is returned. Edges below which no answer can be better than that
-    are left out; if best is infinite, none is.
+    `codes` is an answer that costs `best`; the latter is returned. Unless all points are to be found, edges below which
+    no answer can be better than that are left out.
     """
     m = row.p.shape[1]
     for a in (0, m):
-        if points.losses[a] + row.counts[a] < best - row.margin and np.isfinite(best):
+        if points.losses[a] + row.counts[a] < best - row.margin:
             best = points.losses[a] + row.counts[a]
             codes[:] = points.answers[a]
     trial = np.empty(m, np.int8)
@@ -141,7 +141,7 @@ def _find_points(row, samples, node_limit, points, best, codes):
         right = left + 1
         promising = False
         while not np.isfinite(points.losses[right]):
-            promising = promising or points.floor[right] + row.counts[right] < best - row.margin
+            promising = promising or find_all or points.floor[right] + row.counts[right] < best - row.margin
             right += 1
         if not promising:
             left = right
@@ -185,7 +185,7 @@ def _decide_row(row, samples, is_linear, is_concave, node_limit, codes):
             codes[:] = trial
         return best, best
     points = _new_points(row, samples, node_limit)
-    best = _find_points(row, samples, node_limit, points, best, codes)
+    best = _find_points(row, samples, node_limit, points, False, best, codes)
     if is_concave:
         return best, best
     row = _with_counts(row, row.counts)
@@ -230,7 +230,7 @@ def _hull_rows(components, samples, node_limit, values, answers, gap):
         if samples is not None:
             load_samples(samples, row.weights, row.p)
         points = _new_points(row, samples, node_limit)
-        _find_points(row, samples, node_limit, points, np.inf, np.empty(m, np.int8))
+        _find_points(row, samples, node_limit, points, True, np.inf, np.empty(m, np.int8))
         # Points above the line between their neighbours are none of the hull.
         last = 0
         corners = np.zeros(width, np.int64)
