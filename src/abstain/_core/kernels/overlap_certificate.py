@@ -149,7 +149,6 @@ def raise_bound(row, measure, penalty, allowed, steps, target, prices):
     rest, mean = np.empty((m, 2)), np.empty((m, 2))
     best, best_prices = -np.inf, prices.copy()
     scale, waited = 1.0, 0
-    direction = np.zeros_like(prices)
     for _ in range(steps):
         rest[:] = 0.0
         mean[:] = 0.0
@@ -188,3 +187,33 @@ def raise_bound(row, measure, penalty, allowed, steps, target, prices):
                     prices[s, j, code] += move * row.weights[s] * ((answers[s, j] == code) - mean[j, code])
     prices[:] = best_prices
     return best
+
+
+@kernel
+def forbid_states(row, measure, penalty, prices, limit, allowed):
+    """Forbid each label's states in which the bound exceeds the limit; returns whether any was."""
+    size, m = prices.shape[0], prices.shape[1]
+    most = 0
+    for s in range(size):
+        most = max(most, row.sample_start[s + 1] - row.sample_start[s])
+    least, choice = np.empty((most + 1, most + 1)), np.empty((most, most + 1, most + 1), np.int8)
+    extra, order = np.empty(m), np.empty(m, np.int64)
+    answer, rest = np.empty(m, np.int8), np.zeros((m, 2))
+    for s in range(size):
+        rest -= prices[s]
+    is_forbidden = False
+    for j in range(m):
+        before = allowed[j].copy()
+        for state in range(3):
+            if not before[state]:
+                continue
+            allowed[j] = False
+            allowed[j, state] = True
+            bound = _least_of_penalty(penalty, rest, allowed, extra, answer)
+            for s in range(size):
+                bound += _least_of_sample(row, s, measure, prices[s], allowed, least, choice, extra, order, answer)
+            if bound > limit and before.sum() > 1:
+                before[state] = False
+                is_forbidden = True
+        allowed[j] = before
+    return is_forbidden

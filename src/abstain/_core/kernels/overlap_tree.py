@@ -36,18 +36,19 @@ def _sort_by(order, count, keys):
 
 
 @kernel
-def _is_open(penalty, bound, bound_of_fewer, best, best_a):
+def _is_open(penalty, bound, bound_of_fewer, best):
     """Whether something may be better: a bound of all totals, and of those with fewer abstentions than the best."""
     tie = tie_of_totals(penalty, best)
     return bound < best - tie or bound_of_fewer <= best + tie
 
 
 @kernel
-def _bound_given_ones(row, measure, penalty, state, ones, hits, missed, order, best, best_a):
-    """Bound the totals over all choices of the free labels; where they may be better, write the most promising one.
+def bound_given_ones(row, measure, penalty, state, ones, hits, missed, order, saved, best_a):
+    """Bound the totals over all choices of the free labels, given those answered 1; missed and saved are scratch.
 
-    Returns whether it may be better, and the label to branch on (−1: none is free). `order` has the labels in the
-    order in which they are priced, and is sorted anew by their prices.
+    Returns the bound, one of those with less than best_a abstentions, the number of free labels, and how many of them
+    are abstained where the bound is attained, if it is: the first ones of `order`. The labels are priced in that order,
+    and then it is sorted anew by how much abstaining costs more than the price of answering 0.
     """
     m = state.shape[0]
     missed[:] = 0
@@ -67,7 +68,6 @@ def _bound_given_ones(row, measure, penalty, state, ones, hits, missed, order, b
     for s in range(row.weights.shape[0]):
         loss -= row.weights[s] * value_of_counts(measure, ones, hits[s], missed[s])
     fixed += loss
-    saved = np.zeros(m)  # what abstaining costs more than the price of answering 0
     for t in range(m):
         j = order[t]
         if state[j] != FREE:
@@ -96,8 +96,7 @@ def _bound_given_ones(row, measure, penalty, state, ones, hits, missed, order, b
             bound_of_fewer = min(bound_of_fewer, with_penalty)
         if t < free:
             total += saved[order[t]]
-    is_open = _is_open(penalty, bound, bound_of_fewer, best, best_a)
-    return is_open, free, n_opened
+    return bound, bound_of_fewer, free, n_opened
 
 
 @kernel
@@ -111,7 +110,7 @@ def _search_zeros(row, measure, penalty, state, ones, hits, missed, order, stack
     stack[0] = state
     top = 1
     found = np.empty(m, np.int8)
-    counted_hits, counted_missed = np.empty_like(hits), np.empty_like(missed)
+    saved, counted_hits, counted_missed = np.empty(m), np.empty_like(hits), np.empty_like(missed)
     while top > 0:
         nodes -= 1
         if nodes < 0:
@@ -119,13 +118,12 @@ def _search_zeros(row, measure, penalty, state, ones, hits, missed, order, stack
         top -= 1
         here = stack[top]
         branch = -1
-        # The first prices depend on an order; labels that are likely answered 0 then come first, which suits the
-        # optimum.
+        # The bound is attained if the labels that are best answered 0 are priced first.
         for attempt in range(2):
-            is_open, free, n_opened = _bound_given_ones(
-                row, measure, penalty, here, ones, hits, missed, order, best, best_a
+            bound, bound_of_fewer, free, n_opened = bound_given_ones(
+                row, measure, penalty, here, ones, hits, missed, order, saved, best_a
             )
-            if not is_open:
+            if not _is_open(penalty, bound, bound_of_fewer, best):
                 branch = -1
                 break
             found[:] = here
@@ -220,7 +218,7 @@ def search_tree(row, measure, penalty, allowed, nodes, best, codes):
             elif last - depth >= SMALL and ones > 0:
                 bound = 1.0 - _bound_inside(row, measure, ones, ones + last - depth, hits[depth], more_hits[depth])
                 best_a = count_abstained(codes)
-                if not _is_open(penalty, bound, bound if best_a > 0 else np.inf, best, best_a):
+                if not _is_open(penalty, bound, bound if best_a > 0 else np.inf, best):
                     stage[depth] = 2
         if stage[depth] == 2:
             depth -= 1

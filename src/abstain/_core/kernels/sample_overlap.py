@@ -127,20 +127,21 @@ def count_hits_and_missed(row, codes, hits, missed):
 
 
 @kernel
-def charge(penalty, codes):
-    """The penalty of an answer."""
-    charged = penalty.counts[count_abstained(codes)]
+def cost_of_labels(penalty, codes):
+    """The label costs of an answer, without what the number of its abstentions costs."""
+    cost = 0.0
     for j in range(codes.shape[0]):
         if codes[j] == ABSTAIN:
-            charged += penalty.label_costs[j]
-    return charged
+            cost += penalty.label_costs[j]
+    return cost
 
 
 @kernel
 def total_of_answer(row, measure, penalty, codes, hits, missed):
     """Expected loss plus penalty of an answer; hits and missed are scratch."""
-    charged = charge(penalty, codes)
-    if charged == np.inf or count_abstained(codes) == codes.shape[0]:
+    n_abstained = count_abstained(codes)
+    charged = penalty.counts[n_abstained] + cost_of_labels(penalty, codes)
+    if n_abstained == codes.shape[0]:
         return charged
     ones = count_hits_and_missed(row, codes, hits, missed)
     value = 0.0
@@ -161,7 +162,7 @@ def _values_of_changes(row, measure, codes, ones, hits, missed, base, change):
         w, h, n = row.weights[s], hits[s], missed[s]
         same = value_of_counts(measure, ones, h, n)
         more = value_of_counts(measure, ones + 1, h, n)
-        less = value_of_counts(measure, ones - 1, h, n) if ones > 0 else 0.0
+        less = value_of_counts(measure, ones - 1, h, n) if ones > h else 0.0  # every 1 is relevant: never used
         base[0] += w * less
         base[1] += w * same
         base[2] += w * more
@@ -198,10 +199,7 @@ def improve_by_flips(row, measure, penalty, codes):
     n_abstained = count_abstained(codes)
     while True:
         _values_of_changes(row, measure, codes, ones, hits, missed, base, change)
-        own = charge(penalty, codes) - penalty.counts[n_abstained] if penalty.counts[n_abstained] < np.inf else 0.0
-        if penalty.counts[n_abstained] == np.inf:
-            for j in range(m):
-                own += penalty.label_costs[j] if codes[j] == ABSTAIN else 0.0
+        own = cost_of_labels(penalty, codes)
         best, best_a, best_j, best_code = total, n_abstained, -1, 0
         for j in range(m):
             for code in range(-1, 2):
