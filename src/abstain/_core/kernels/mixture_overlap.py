@@ -17,7 +17,7 @@ from abstain._core.kernels.bounds import Bounds
 from abstain._core.kernels.choice import SLACK
 from abstain._core.kernels.codes import ABSTAIN
 from abstain._core.kernels.overlap import decide_overlap, fill_heads, fill_tails, fill_zeros, value_and_slope
-from abstain._core.kernels.sample_overlap import cost_of_labels, count_abstained, is_better
+from abstain._core.kernels.sample_overlap import cost_of_labels, count_abstained, is_better, sort_by
 from abstain._utils.compilation import kernel
 
 
@@ -43,7 +43,10 @@ class _Factors(NamedTuple):
 @kernel
 def mixture_row(weights, index, values):
     """Return the `MixtureRow` of the components values[index]."""
-    return MixtureRow(weights, values[index])
+    p = np.empty((index.shape[0], values.shape[1]))
+    for c in range(index.shape[0]):
+        p[c] = values[index[c]]
+    return MixtureRow(weights, p)
 
 
 @kernel
@@ -52,8 +55,10 @@ def common_order(row):
     size, m = row.p.shape
     marginal = np.zeros(m)
     for c in range(size):
-        marginal += row.weights[c] * row.p[c]
-    order = np.argsort(-marginal, kind="mergesort")
+        for j in range(m):
+            marginal[j] += row.weights[c] * row.p[c, j]
+    order = np.arange(m)
+    sort_by(order, m, -marginal)
     for c in range(size):
         for t in range(1, m):
             if row.p[c, order[t]] > row.p[c, order[t - 1]]:
@@ -68,9 +73,10 @@ def profile_along_order(row, order, measure, values, start):
     terms_of_rule = measure.rule.weights.shape[0]
     tails, heads = np.empty((m + 1, terms_of_rule)), np.empty((m + 1, terms_of_rule))
     misses, terms, zeros = np.empty(terms_of_rule), np.empty(m + 1, np.int64), np.empty(m + 1)
-    table = np.zeros((m + 1, m + 1))
+    table, p = np.zeros((m + 1, m + 1)), np.empty(m)
     for c in range(size):
-        p = row.p[c][order]
+        for t in range(m):
+            p[t] = row.p[c, order[t]]
         fill_tails(p, measure.rule, tails)
         fill_heads(p, measure.rule, heads, misses, terms)
         fill_zeros(p, measure.zero_division, zeros)
@@ -97,27 +103,6 @@ def answer_along_order(order, start, n_abstained, codes):
 
 
 @kernel
-def truths_of_row(row):
-    """Return the distribution over all truths, as weights and samples; those without any chance are left out."""
-    size, m = row.p.shape
-    weights, values = np.empty(1 << m), np.empty((1 << m, m), np.uint8)
-    count = 0
-    for truth in range(1 << m):
-        total = 0.0
-        for c in range(size):
-            chance = row.weights[c]
-            for j in range(m):
-                chance *= row.p[c, j] if (truth >> j) & 1 else 1.0 - row.p[c, j]
-            total += chance
-        if total > 0.0:
-            weights[count] = total
-            for j in range(m):
-                values[count, j] = (truth >> j) & 1
-            count += 1
-    return weights[:count], values[:count]
-
-
-@kernel
 def decide_components(row, measure, penalty, answers):
     """Write the best answer for each component by itself if labels had no costs of their own.
 
@@ -126,14 +111,20 @@ def decide_components(row, measure, penalty, answers):
     """
     size, m = row.p.shape
     penalties, ties, concave = np.empty((1, m + 1)), np.array([penalty.tie]), np.zeros(1, np.bool_)
-    penalties[0] = penalty.counts
-    penalties[0, 1:] += np.cumsum(np.sort(penalty.label_costs))
+    order = np.arange(m)
+    sort_by(order, m, penalty.label_costs)
+    cheapest = 0.0
+    penalties[0, 0] = penalty.counts[0]
+    for a in range(1, m + 1):
+        cheapest += penalty.label_costs[order[a - 1]]
+        penalties[0, a] = penalty.counts[a] + cheapest
     ranked, start, n_abstained = np.empty((1, m)), np.empty((1, 1), np.int32), np.empty((1, 1), np.int64)
     losses = np.empty((1, 1))
     bound = 0.0
     for c in range(size):
-        order = np.argsort(-row.p[c], kind="mergesort")
-        ranked[0] = row.p[c][order]
+        sort_by(order, m, -row.p[c])
+        for t in range(m):
+            ranked[0, t] = row.p[c, order[t]]
         decide_overlap(
             Bounds(ranked, ranked),
             penalties,
@@ -235,7 +226,10 @@ def improve_mixture_by_flips(row, measure, penalty, factors, codes):
     m, shape = codes.shape[0], (row.weights.shape[0], measure.rule.weights.shape[0])
     product, hits, losses = np.empty(shape), np.empty(shape), np.empty((m, 3))
     while True:
-        ones, n_abstained, own = (codes == 1).sum(), count_abstained(codes), cost_of_labels(penalty, codes)
+        n_abstained, own = count_abstained(codes), cost_of_labels(penalty, codes)
+        ones = 0
+        for j in range(m):
+            ones += codes[j] == 1
         _fill_terms(row, measure, factors, codes, product, hits)
         loss = _loss_of_terms(product, hits) if ones > 0 else _loss_without_ones(row, measure, codes, -1, 0)
         total = loss + own + penalty.counts[n_abstained]

@@ -12,7 +12,7 @@ prices follow subgradients with Polyak's step towards the best answer known.
 import numpy as np
 
 from abstain._core.kernels.codes import ABSTAIN
-from abstain._core.kernels.sample_overlap import value_of_counts
+from abstain._core.kernels.sample_overlap import sort_by, value_of_counts
 from abstain._utils.compilation import kernel
 
 PATIENCE = 10  # steps without a better bound after which steps are halved
@@ -100,7 +100,7 @@ def _least_of_sample(row, s, measure, price, allowed, least, choice, extra, orde
 
 
 @kernel
-def _least_of_penalty(penalty, price, allowed, saved, codes):
+def _least_of_penalty(penalty, price, allowed, saved, order, codes):
     """The least penalty(x) + price · x over allowed answers x, which is written to codes; infinite if there is none."""
     m = codes.shape[0]
     fixed = 0.0
@@ -121,7 +121,9 @@ def _least_of_penalty(penalty, price, allowed, saved, codes):
         if allowed[j, 0]:
             saved[j] = penalty.label_costs[j] - other
             count += 1
-    order = np.argsort(saved)
+    for j in range(m):
+        order[j] = j
+    sort_by(order, m, saved)
     best, best_a, total = np.inf, 0, fixed
     for a in range(count + 1):
         if total + penalty.counts[forced + a] < best:
@@ -161,7 +163,7 @@ def raise_bound(row, measure, penalty, allowed, steps, target, prices):
                 if answers[s, j] >= 0:
                     mean[j, answers[s, j]] += row.weights[s]
                     length += row.weights[s]
-        bound += _least_of_penalty(penalty, rest, allowed, extra, own)
+        bound += _least_of_penalty(penalty, rest, allowed, extra, order, own)
         if bound > best:
             waited = 0 if bound > best + 1e-4 * (target - best) else waited + 1
             best = bound
@@ -209,7 +211,7 @@ def forbid_states(row, measure, penalty, prices, limit, allowed):
                 continue
             allowed[j] = False
             allowed[j, state] = True
-            bound = _least_of_penalty(penalty, rest, allowed, extra, answer)
+            bound = _least_of_penalty(penalty, rest, allowed, extra, order, answer)
             for s in range(size):
                 bound += _least_of_sample(row, s, measure, prices[s], allowed, least, choice, extra, order, answer)
             if bound > limit and before.sum() > 1:

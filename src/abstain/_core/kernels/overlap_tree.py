@@ -13,6 +13,7 @@ from abstain._core.kernels.codes import ABSTAIN
 from abstain._core.kernels.sample_overlap import (
     count_abstained,
     is_better,
+    sort_by,
     tie_of_totals,
     total_of_answer,
     value_of_counts,
@@ -21,18 +22,6 @@ from abstain._utils.compilation import kernel
 
 FREE = 2  # the code of a label that may still be answered 0 or abstained
 SMALL = 3  # with so few labels to branch on, the bound of a node costs more than its leaves
-
-
-@kernel
-def _sort_by(order, count, keys):
-    """Sort the first labels of an order by increasing key; it is short and nearly sorted."""
-    for t in range(1, count):
-        j = order[t]
-        u = t
-        while u > 0 and keys[order[u - 1]] > keys[j]:
-            order[u] = order[u - 1]
-            u -= 1
-        order[u] = j
 
 
 @kernel
@@ -84,7 +73,7 @@ def bound_given_ones(row, measure, penalty, state, ones, hits, missed, order, sa
                 missed[s] = n + 1
         fixed += price
         saved[j] = penalty.label_costs[j] - price
-    _sort_by(order, m, saved)
+    sort_by(order, m, saved)
     bound = bound_of_fewer = np.inf
     n_opened = 0
     total = fixed
@@ -136,7 +125,8 @@ def _search_zeros(row, measure, penalty, state, ones, hits, missed, order, stack
                 codes[:] = found
             branch = order[min(n_opened, free - 1)] if free > 0 else -1
             if attempt == 0:
-                order[:free] = order[:free][::-1].copy()
+                for t in range(free // 2):
+                    order[t], order[free - 1 - t] = order[free - 1 - t], order[t]
         if branch >= 0:
             stack[top + 1] = here
             stack[top, branch] = ABSTAIN
@@ -169,7 +159,7 @@ def search_tree(row, measure, penalty, allowed, nodes, best, codes):
         for t in range(row.label_start[j], row.label_start[j + 1]):
             weight_of_label[j] += row.weights[row.samples[t]]
     state, pricing_order, branching = np.empty(m, np.int8), np.arange(m), np.empty(m, np.int64)
-    _sort_by(pricing_order, m, weight_of_label)
+    sort_by(pricing_order, m, weight_of_label)
     depth = 0
     ones = 0
     hits = np.zeros((m + 1, size), np.int64)
@@ -199,7 +189,10 @@ def search_tree(row, measure, penalty, allowed, nodes, best, codes):
     # Without any label answered 1, two values of 0/0 matter: that of a truth, and no answer at all.
     open_answer = np.full(m, ABSTAIN, np.int8)
     total = total_of_answer(row, measure, penalty, open_answer, hits[0], missed) if ones == 0 else np.inf
-    if ones == 0 and allowed[:, 0].all() and is_better(penalty, total, m, best, count_abstained(codes)):
+    may_open_all = True
+    for j in range(m):
+        may_open_all &= allowed[j, 0]
+    if ones == 0 and may_open_all and is_better(penalty, total, m, best, count_abstained(codes)):
         codes[:] = open_answer
         best = total
     depth = 0

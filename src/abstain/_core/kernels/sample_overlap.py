@@ -54,6 +54,18 @@ class RowPenalty(NamedTuple):
 
 
 @kernel
+def sort_by(order, count, keys):
+    """Sort the first `count` labels of an order by increasing key, equal ones as they were; best if nearly sorted."""
+    for t in range(1, count):
+        j = order[t]
+        u = t
+        while u > 0 and keys[order[u - 1]] > keys[j]:
+            order[u] = order[u - 1]
+            u -= 1
+        order[u] = j
+
+
+@kernel
 def sample_row(weights, index, values):
     """Return the `SampleRow` of the samples values[index]."""
     size, m = index.shape[0], values.shape[1]
@@ -63,7 +75,10 @@ def sample_row(weights, index, values):
             if values[index[s], j]:
                 sample_start[s + 1] += 1
                 label_start[j + 1] += 1
-    sample_start, label_start = np.cumsum(sample_start), np.cumsum(label_start)
+    for s in range(size):
+        sample_start[s + 1] += sample_start[s]
+    for j in range(m):
+        label_start[j + 1] += label_start[j]
     labels, samples = np.empty(sample_start[size], np.int64), np.empty(sample_start[size], np.int64)
     entry, free = 0, label_start.copy()
     for s in range(size):
@@ -240,21 +255,21 @@ def best_complete_answer(row, measure, codes):
             joint[last - first, row.labels[t]] += row.weights[s]
     best = measure.zero_division * none_relevant
     codes[:] = 0
-    score = np.empty(m)
+    score, order = np.empty(m), np.arange(m)
     for k in range(1, m + 1):
         score[:] = 0.0
         for u in range(1, highest + 1):
             inverse = 1.0 / (measure.per_one * k + measure.per_missed * u)
             for j in range(m):
-                score[j] += inverse * joint[u, j]
-        order = np.argsort(-score)
+                score[j] -= inverse * joint[u, j]
+        sort_by(order, m, score)
         value = 0.0
         for t in range(k):
-            value += score[order[t]]
+            value -= score[order[t]]
         if value > best + SLACK:
             best = value
-            codes[:] = 0
-            codes[order[:k]] = 1
+            for t in range(m):
+                codes[order[t]] = t < k
     return best
 
 
@@ -266,9 +281,8 @@ def improve_from_starts(row, measure, penalty, codes):
     """
     m = codes.shape[0]
     best, best_a = improve_by_flips(row, measure, penalty, codes), count_abstained(codes)
-    heaviest = np.argsort(-row.weights)[:HEAVIEST]
-    tried = np.empty(m, np.int8)
-    for start in range(3 + heaviest.shape[0]):
+    tried, is_used = np.empty(m, np.int8), np.zeros(row.weights.shape[0], np.bool_)
+    for start in range(3 + min(HEAVIEST, row.weights.shape[0])):
         if start == 0:
             best_complete_answer(row, measure, tried)
         elif start == 1:
@@ -280,9 +294,14 @@ def improve_from_starts(row, measure, penalty, codes):
                     weight += row.weights[row.samples[t]]
                 tried[j] = weight >= 0.5
         else:
-            s = heaviest[start - 3]
+            heaviest = -1
+            for s in range(row.weights.shape[0]):
+                if not is_used[s] and (heaviest < 0 or row.weights[s] > row.weights[heaviest]):
+                    heaviest = s
+            is_used[heaviest] = True
             tried[:] = 0
-            tried[row.labels[row.sample_start[s] : row.sample_start[s + 1]]] = 1
+            for t in range(row.sample_start[heaviest], row.sample_start[heaviest + 1]):
+                tried[row.labels[t]] = 1
         total = improve_by_flips(row, measure, penalty, tried)
         a = count_abstained(tried)
         if is_better(penalty, total, a, best, best_a):
