@@ -13,7 +13,7 @@ from abstain._core import exhaustive
 from abstain._core.penalties import as_penalty
 from abstain.metrics import expected_generalized_loss
 
-ROWS = 60
+ROWS = 32
 LOSS_CASES = [case for case in cases.LOSS_CASES if cases.make_loss(case, 2).takes_joint]
 PAIRS = [(loss, penalty) for loss in LOSS_CASES for penalty in cases.PENALTY_CASES]
 BRUTE_LABELS = {"rank": (1, 2, 3, 5)}

@@ -74,8 +74,9 @@ def penalties_of(m, n, rng):
     yield "capped", counted(np.where(a <= 2, 0.04 * a, np.inf), none, linear=False, concave=False, n=n)
     yield "flat fee", counted(np.where(a > 0, 0.25, 0.0), none, linear=False, concave=True, n=n)
     yield "table", counted(np.concatenate([[0.0], rng.random(m) * 0.5]), none, linear=False, concave=False, n=n)
-    yield "table and labels", counted(
-        np.concatenate([[0.0], rng.integers(0, 4, m) / 8.0]), costs, linear=False, concave=False, n=n
+    yield (
+        "table and labels",
+        counted(np.concatenate([[0.0], rng.integers(0, 4, m) / 8.0]), costs, linear=False, concave=False, n=n),
     )
 
 
