@@ -281,11 +281,8 @@ class Joint(ABC):
         >>> more.n_components, more.marginals.values
         (3, array([[0.5, 0.5]]))
         """
-        if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= share <= 1:
-            raise InvalidParameter(f"share is {quoted(share)}; expected a number from 0 to 1")
-        if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
-            raise InvalidParameter(f"samples is {quoted(samples)}; expected a whole number > 0")
-        return self._with_independence(float(share), int(samples), random_state) if share > 0 else copy(self)
+        weight, n_samples = _read_share(share), _read_samples(samples)
+        return self._with_independence(weight, n_samples, random_state) if weight > 0 else copy(self)
 
     def with_limits(self, *, node_limit: int | None = None, certify: bool | None = None) -> Self:
         """Return the same joint distribution with other limits of the work that a decision may take.
@@ -602,6 +599,18 @@ class Mixture(Joint):
 
     def _words(self, values: NDArray[Any]) -> NDArray[np.uint64]:
         return (values + 0.0).view(np.uint64)  # −0 becomes 0
+
+
+def _read_share(share: Any) -> float:
+    if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= float(share) <= 1:
+        raise InvalidParameter(f"share is {quoted(share)}; expected a number from 0 to 1")
+    return float(share)
+
+
+def _read_samples(samples: Any) -> int:
+    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
+        raise InvalidParameter(f"samples is {quoted(samples)}; expected a whole number > 0")
+    return int(samples)
 
 
 def _read_limits(node_limit: Any, certify: Any) -> SearchLimits:

@@ -105,7 +105,7 @@ def _objective(begin, ones, logs, goal, point, share):
 
 @kernel
 def _derivatives(begin, ones, share, goal, point):
-    """Return the gradient and the Hessian: the differences of the marginals, the covariances of labels, and the ridge's."""
+    """Return the gradient and the Hessian: differences of marginals and covariances of labels, with the ridge."""
     d = len(point)
     marginal = np.zeros(d)
     hessian = np.zeros((d, d))
