@@ -176,7 +176,7 @@ def scored(name: str, learner: str) -> tuple[np.ndarray, ...]:
         target = read_target(Y[train][:, some])
         estimator = LEARNERS[learner]()
         folds, options = folds_for(5, target), {"n_jobs": None, "params": {}, "split_params": {}, "verbose": 0}
-        _, inner = cross_fit(estimator, X[train], target, folds, **options)
+        _, inner, _ = cross_fit(estimator, X[train], target, folds, **options)
         model = fit_labels(estimator, X[train], target, {})
         _SCORED[name, learner] = inner, Y[train][:, some], model.scores(X[test]), Y[test][:, some]
         print(f"published: {name}, {learner}", flush=True)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsClassifier
 from tests.support.data import load
 from tqdm import tqdm

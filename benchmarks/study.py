@@ -89,7 +89,7 @@ def binary_relevance(X: Any, Y: np.ndarray, X_test: Any) -> dict[str, np.ndarray
     start = process_time()
     model = fit_labels(learner, X, target, {})
     seconds = process_time() - start
-    rows, scores = cross_fit(
+    rows, scores, _ = cross_fit(
         learner, X, target, folds_for(5, target), n_jobs=None, params={}, split_params={}, verbose=0
     )
     columns = model.columns

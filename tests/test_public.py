@@ -76,6 +76,7 @@ PUBLIC = {
         "integrations",
         "is_monotone",
         "is_uncertainty_aligned",
+        "label_distribution",
         "label_probabilities",
         "learners",
         "make_abstention_scorer",

@@ -82,6 +82,7 @@ if TYPE_CHECKING:
         TemporaryFileFailed as TemporaryFileFailed,
     )
     from abstain.learners._classifier import AbstainingClassifier as AbstainingClassifier
+    from abstain.learners._distribution import label_distribution as label_distribution
     from abstain.learners._scorer import make_abstention_scorer as make_abstention_scorer
     from abstain.review import ReviewQueue as ReviewQueue, review_queue as review_queue
     from abstain.streams._tables import read_table as read_table, write_table as write_table
@@ -137,6 +138,7 @@ _EXPORTS = {
         "TemporaryFileFailed",
     ),
     "abstain.learners._classifier": ("AbstainingClassifier",),
+    "abstain.learners._distribution": ("label_distribution",),
     "abstain.learners._scorer": ("make_abstention_scorer",),
     "abstain.review": ("ReviewQueue", "review_queue"),
     "abstain.streams._tables": ("read_table", "write_table"),

@@ -117,7 +117,7 @@ def test_no_harm_on_published_data(name):
     target = read_target(Y[train][:, some])
     learner = make("br-lr")
     folds, options = folds_for(5, target), {"n_jobs": None, "params": {}, "split_params": {}, "verbose": 0}
-    _, inner = cross_fit(learner, X[train], target, folds, **options)
+    _, inner, _ = cross_fit(learner, X[train], target, folds, **options)
     model = fit_labels(learner, X[train], target, {})
     before, truth = np.clip(model.scores(X[test]), expit(-16.0), expit(16.0)), Y[test][:, some]
     group = np.digitize(Y[train][:, some].sum(axis=0), (1, 2, 3, 6, 21, 101)) - 1

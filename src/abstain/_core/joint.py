@@ -1,9 +1,10 @@
 """Joint distributions of the labels of each instance: what is known is how labels depend on each other, too."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from copy import copy
-from typing import Any, NamedTuple, NoReturn
+from numbers import Real
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,17 @@ from abstain._core.blocks import Block
 from abstain._core.kernels import checking, merging
 from abstain._core.kernels.components import Components, share_of
 from abstain._core.probabilities import Probabilities, rounding_slack
-from abstain._core.tables import Axes, Matrix, Table, as_array, read_matrix
-from abstain._utils.errors import InvalidProbabilities
+from abstain._core.tables import Axes, Matrix, Table, as_array, dense, read_matrix
+from abstain._core.tilting import (
+    change_labels,
+    distinct,
+    independent_samples,
+    own_tables,
+    shared_table,
+    shift,
+    tilt,
+)
+from abstain._utils.errors import InvalidParameter, InvalidProbabilities, quoted
 from abstain._utils.frames import is_frame
 from abstain._utils.threads import for_each
 from abstain._utils.types import Floats
@@ -227,6 +237,130 @@ class Joint(ABC):
             part._values = self._values[rows]
         return part
 
+    def with_marginals(self, probabilities: Any) -> Self:
+        """Return the joint distribution that is nearest to this one and has other marginals: calibrated ones, say.
+
+        Weights of samples become w · exp(λ·y), with λ such that the marginals are those given. Of all weights with
+        these marginals they have the least relative entropy to the present ones. Where there are none with a reasonable
+        λ (say, all samples lack a label), what remains is made up for by parts of the heaviest samples in which that
+        label is changed. In a mixture, the log-odds of each label become greater by the same number in all components;
+        where these have probability 0 or 1, they move towards the target alike.
+
+        Parameters
+        ----------
+        probabilities : array-like, data frame or `Table` of shape (n_instances, n_labels)
+            The marginals that are wanted.
+
+        Returns
+        -------
+        joint : Samples or Mixture
+            Its marginals are those given, up to 1e-6.
+
+        Examples
+        --------
+        >>> import abstain
+        >>> joint = abstain.Samples([[0, 0], [1, 1], [1, 0]], [[0.5, 0.25, 0.25]])
+        >>> joint.marginals.values
+        array([[0.5 , 0.25]])
+        >>> joint.with_marginals([[0.8, 0.6]]).marginals.values.round(6)
+        array([[0.8, 0.6]])
+        """
+        return self._with_marginals(self._read_targets(probabilities))
+
+    def with_independence(self, share: float, *, samples: int = 100, random_state: int = 0) -> Self:
+        """Return a joint distribution of the same marginals in which a share of the weight has independent labels.
+
+        Parameters
+        ----------
+        share : float from 0 to 1
+            The weight of the product of the marginals; that of the present components becomes 1 − share.
+        samples : int, default=100
+            By how many samples that product is represented, for `Samples`; a mixture gets it as one more component.
+        random_state : int, default=0
+            Draws these samples. Those of an instance do not depend on the other instances.
+
+        Returns
+        -------
+        joint : Samples or Mixture
+
+        Examples
+        --------
+        >>> import abstain
+        >>> joint = abstain.Mixture([0.5, 0.5], [[[0.9, 0.9], [0.1, 0.1]]])
+        >>> more = joint.with_independence(0.2)
+        >>> more.n_components, more.marginals.values
+        (3, array([[0.5, 0.5]]))
+        """
+        weight, n_samples = _read_share(share), _read_samples(samples)
+        return self._with_independence(weight, n_samples, random_state) if weight > 0 else copy(self)
+
+    def with_limits(self, *, node_limit: int | None = None, certify: bool | None = None) -> Self:
+        """Return the same joint distribution with other limits of the work that a decision may take.
+
+        Parameters
+        ----------
+        node_limit : int > 0, optional
+        certify : bool, optional
+            As for `Samples`; by default they stay what they are.
+
+        Returns
+        -------
+        joint : Samples or Mixture
+        """
+        other = copy(self)
+        other._limits = _read_limits(
+            self._limits.node_limit if node_limit is None else node_limit,
+            self._limits.certify if certify is None else certify,
+        )
+        return other
+
+    def named(self, label_names: tuple[Hashable, ...] | None, index: Any) -> Self:
+        """Return the same joint distribution with other names of labels and rows."""
+        other = copy(self)
+        other.axes = Axes(label_names, index)
+        return other
+
+    def with_constant_labels(self, columns: NDArray[np.intp], constants: NDArray[np.uint8]) -> Self:
+        """Return the joint distribution of more labels: those of this one are the columns, the others are constant."""
+        other = copy(self)
+        other._values = np.broadcast_to(
+            constants.astype(self._values.dtype), (*self._values.shape[:-1], len(constants))
+        ).copy()
+        other._values[..., columns] = self._values
+        other.matrix = np.tile(constants.astype(np.float64), (self.n_rows, 1))
+        other.matrix[:, columns] = self.matrix
+        other.n_labels = len(constants)
+        return other
+
+    @abstractmethod
+    def _with_marginals(self, targets: Floats) -> Self:
+        """Return the joint distribution with these marginals."""
+
+    @abstractmethod
+    def _with_independence(self, share: float, n_samples: int, seed: int) -> Self:
+        """Return the joint distribution with a share, greater than 0, of independence."""
+
+    def _read_targets(self, probabilities: Any) -> Floats:
+        """Return the marginals that are wanted, checked."""
+        wanted = Probabilities(probabilities)
+        if (wanted.n_rows, wanted.n_labels) != self.shape:
+            raise InvalidProbabilities(
+                f"probabilities have shape {(wanted.n_rows, wanted.n_labels)}; the joint distribution has {self.shape}"
+            )
+        self.axes.require_same(wanted.axes, "probabilities")
+        return np.ascontiguousarray(dense(wanted.values(), "probabilities"), np.float64)
+
+    def _all_components(self) -> Components:
+        """Return the components of all rows."""
+        return self.load(Block(slice(0, self.n_rows), self.shape, self._values))
+
+    def _replaced(self, values: NDArray[Any], weights: Any) -> Self:
+        """Return a joint distribution with other components of the same labels and rows."""
+        other = copy(self)
+        other._values, other._weights, other.is_shared = values, weights, values.ndim == 2
+        other.matrix = other._compute_marginals()
+        return other
+
     def marginal_probabilities(self) -> Probabilities:
         """Return the marginals as decisions read them."""
         return Probabilities(self.marginals)
@@ -236,7 +370,10 @@ class Joint(ABC):
         return self._row_blocks(entries)
 
     def _row_blocks(self, entries: int) -> Iterator[Block]:
-        height = max(1, entries // (self.n_components * self.n_labels))
+        n_components = self.n_components
+        if sparse.issparse(self._weights):
+            n_components = self._weights.nnz // max(1, self.n_rows) + 1
+        height = max(1, entries // (n_components * self.n_labels))
         shape_of_table = np.broadcast_to(np.float64(0), (self.n_rows, self.n_labels))
         for first in range(0, self.n_rows, height):
             rows = slice(first, min(first + height, self.n_rows))
@@ -332,6 +469,39 @@ class Samples(Joint):
             )
         return array.view(np.uint8) if is_byte else array.astype(np.uint8)
 
+    def _with_marginals(self, targets: Floats) -> Self:
+        return self._reweighted(lambda samples: tilt(samples, targets), targets)
+
+    def _with_independence(self, share: float, n_samples: int, seed: int) -> Self:
+        targets = self.matrix
+        product = independent_samples(targets, n_samples, seed)
+        if self.is_shared:
+            old = self._all_components()
+            table, number = distinct(product.labels)
+            columns = np.concatenate([old.index, len(old.values) + number])
+            rows = np.concatenate([old.row, product.rows])
+            given = np.concatenate([(1.0 - share) * old.weights, share * product.weights])
+            values: NDArray[Any] = np.concatenate([old.values, table])
+            weights: Any = sparse.csr_array((given, (rows, columns)), shape=(self.n_rows, len(values)))
+            weights.sum_duplicates()
+        else:
+            labels = product.labels.reshape(self.n_rows, n_samples, self.n_labels)
+            values = np.concatenate([self._values, labels], axis=1)
+            k = self.n_components
+            weights = np.full((self.n_rows, values.shape[1]), share / n_samples)
+            weights[:, :k] = (1.0 - share) * (1.0 / k if self._weights is None else self._weights)
+        # Samples of the product have its marginals up to 1 / n_samples; what is left is mended as for any marginals.
+        return self._replaced(values, weights)._reweighted(lambda samples: samples.weights.copy(), targets)
+
+    def _reweighted(self, reweigh: Callable[[Components], Floats], targets: Floats) -> Self:
+        """Return the samples with other weights, and some with other labels such that the marginals are the targets."""
+        samples = self._all_components()
+        weights = reweigh(samples)
+        new = change_labels(samples._replace(weights=weights), targets)
+        if self.is_shared:
+            return self._replaced(*shared_table(samples, weights, new))
+        return self._replaced(*own_tables(samples, self.n_components, weights, new))
+
 
 class Mixture(Joint):
     """A mixture of components in each of which the labels are independent: members of an ensemble, latent classes.
@@ -395,6 +565,31 @@ class Mixture(Joint):
         values = array.astype(np.float64, copy=False)
         return np.clip(values, 0.0, 1.0) if any(clipped) else values
 
+    def _with_marginals(self, targets: Floats) -> Self:
+        components = self._all_components()
+        return self._of_rows(components, components.weights, shift(components, targets))
+
+    def _with_independence(self, share: float, n_samples: int, seed: int) -> Self:
+        old = self._all_components()
+        n = self.n_rows
+        indptr = old.indptr + np.arange(n + 1)
+        last = indptr[1:] - 1
+        is_old = np.ones(indptr[-1], np.bool_)
+        is_old[last] = False
+        weights, values = np.empty(indptr[-1]), np.empty((indptr[-1], self.n_labels))
+        weights[is_old], weights[last] = (1.0 - share) * old.weights, share
+        values[is_old], values[last] = old.values[old.index], self.matrix
+        return self._of_rows(Components(indptr, weights, old.index, values), weights, values)
+
+    def _of_rows(self, components: Components, weights: Floats, values: Floats) -> Self:
+        """Return the mixture of components that each row has for itself, one after the other."""
+        width = np.diff(components.indptr)
+        n, k = self.n_rows, int(width.max(initial=1))
+        if (width == k).all():
+            return self._replaced(values.reshape(n, k, self.n_labels), weights.reshape(n, k))
+        table = sparse.csr_array((weights, np.arange(len(weights)), components.indptr), shape=(n, len(weights)))
+        return self._replaced(values, table)
+
 
 def merge_components(weights: Floats, values: NDArray[Any]) -> Components:
     """Return the components of rows that have equally many: equal ones merged, those of weight 0 left out.
@@ -419,6 +614,18 @@ def _words(values: NDArray[Any]) -> NDArray[np.uint64]:
         return (values + 0.0).view(np.uint64)  # −0 becomes 0
     bits = np.packbits(values, axis=1)
     return np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8))).view(np.uint64)
+
+
+def _read_share(share: Any) -> float:
+    if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= float(share) <= 1:
+        raise InvalidParameter(f"share is {quoted(share)}; expected a number from 0 to 1")
+    return float(share)
+
+
+def _read_samples(samples: Any) -> int:
+    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
+        raise InvalidParameter(f"samples is {quoted(samples)}; expected a whole number > 0")
+    return int(samples)
 
 
 def _read_limits(node_limit: Any, certify: Any) -> SearchLimits:

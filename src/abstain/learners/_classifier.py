@@ -3,8 +3,9 @@
 from typing import Any, Generic, Self, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, _safe_indexing, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -12,18 +13,31 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from abstain._core.decision import decide_table
 from abstain._core.intervals import IntervalRule, Intervals
-from abstain._core.losses import LabelLossLike, LossLike, RankingLossLike, as_loss
+from abstain._core.joint import Joint, Mixture, Samples
+from abstain._core.losses import LabelLossLike, Loss, LossLike, RankingLossLike, as_loss
 from abstain._core.penalties import PenaltyLike, as_penalty
 from abstain._core.predict_proba import gives_probabilities
 from abstain._core.prediction import PartialPrediction, PartialRanking, Prediction, PredictionT
 from abstain._core.probabilities import Probabilities
 from abstain._core.tables import Matrix, Table, dense
-from abstain._core.targets import index_of, read_target, require_same_order
-from abstain._utils.errors import InvalidParameter
-from abstain.calibration import fit as fit_calibration
+from abstain._core.targets import Target, index_of, read_target, require_same_order
+from abstain._utils.errors import InvalidParameter, quoted
+from abstain._utils.types import Floats
+from abstain.calibration import Calibration, fit as fit_calibration
 from abstain.calibration._methods import require_method
-from abstain.learners._fitting import cross_fit, fit_labels, require_classifier
+from abstain.learners._blend import BlendedClassifier
+from abstain.learners._dependence import DEPENDENCES, DependenceChoice, DependenceQuestion
+from abstain.learners._distribution import (
+    SUPPORTED,
+    Sampling,
+    Training,
+    distribution_model,
+    has_distribution,
+    needs_training,
+)
+from abstain.learners._fitting import LabelModel, cross_fit, fit_labels, require_classifier
 from abstain.learners._folds import folds_for
+from abstain.learners._held_out import HeldOut
 from abstain.learners._recommended import recommended
 from abstain.learners._scorer import AbstentionScorer
 from abstain.learners._verbose import reported
@@ -55,11 +69,22 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         Folds fitted at once; for the recommended learner trees grown, and blocks of labels fitted, at once.
     verbose : int, default=0
         If it is not 0, what is done is printed, with the time that it took.
+    dependence : {"auto", "independent", "joint"}, default="auto"
+        Whether decisions know how the labels depend on each other (`label_distribution`). "auto" does what pays for
+        the loss and the penalty: if the estimator has a joint distribution, decisions from it and from the
+        probabilities are compared on instances held out in the folds of ``cv``, and the joint distribution is used if
+        its realised loss is lower beyond noise; for other losses than that of `fit` it is not used. Nothing is compared
+        for sums over labels (Hamming), for which dependence does not matter, nor for estimators without a joint
+        distribution. "joint" uses it without comparison, and raises an error if there is none.
 
     Attributes
     ----------
     classes_ : array of shape (n_labels,)
         The names of the labels, or 0 … n_labels − 1; for a single target its classes, which are then the labels.
+    dependence_ : Dependence
+        Whether decisions are made from joint distributions (``uses_joint``), and why; with the realised losses of both
+        kinds of decision (``joint_loss``, ``independent_loss``, ``difference``, ``standard_error``), and the ``share``
+        of independence that is mixed in.
     label_names_ : tuple or None
         The names of the labels, if they are known.
     calibration_ : abstain.calibration.Calibration or None
@@ -100,6 +125,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         cv: Any = 5,
         n_jobs: int | None = None,
         verbose: int = 0,
+        dependence: DependenceChoice = "auto",
     ) -> None: ...
 
     @overload
@@ -113,6 +139,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         cv: Any = 5,
         n_jobs: int | None = None,
         verbose: int = 0,
+        dependence: DependenceChoice = "auto",
     ) -> None: ...
 
     @overload
@@ -126,6 +153,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         cv: Any = 5,
         n_jobs: int | None = None,
         verbose: int = 0,
+        dependence: DependenceChoice = "auto",
     ) -> None: ...
 
     def __init__(
@@ -138,6 +166,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         cv: Any = 5,
         n_jobs: int | None = None,
         verbose: int = 0,
+        dependence: DependenceChoice = "auto",
     ) -> None:
         self.estimator = estimator
         self.loss = loss
@@ -146,6 +175,7 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         self.cv = cv
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.dependence = dependence
 
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Learn the probabilities.
@@ -175,29 +205,52 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         check_consistent_length(X, target.labels)
         require_same_order(X, y)
         estimator, routed = self._estimator(), self._route(params)
+        question = self._question(estimator, target)
+        if question.is_open and isinstance(estimator, BlendedClassifier):
+            estimator = clone(estimator).set_params(keep_held_out=True)
         is_given = self.estimator is not None
         with reported(self.verbose if is_given else 0, f"{type(estimator).__name__}, all instances"):
             model = fit_labels(estimator, X, target, routed.estimator.fit)
-        calibration = None
-        if self.calibration is not None and len(model.columns):
-            rows, scores = cross_fit(
-                estimator,
-                X,
-                target,
-                folds_for(self.cv, target),
-                n_jobs=self.n_jobs if is_given else None,  # the recommended learner uses all cores itself
-                params=routed.estimator.fit,
-                split_params=routed.splitter.split,
-                verbose=self.verbose if is_given else 0,
-            )
-            weight = _sample_weight(routed.estimator.fit)
+        own = getattr(model.estimator, "held_out_", None) if self.calibration is None else None
+        compares = question.is_open and own is None and len(model.columns) > 1
+        calibration, crossed, failure = None, None, None
+        if len(model.columns) and (self.calibration is not None or compares):
+            try:
+                crossed = cross_fit(
+                    estimator,
+                    X,
+                    target,
+                    folds_for(self.cv, target),
+                    n_jobs=self.n_jobs if is_given else None,  # the recommended learner uses all cores itself
+                    params=routed.estimator.fit,
+                    split_params=routed.splitter.split,
+                    verbose=self.verbose if is_given else 0,
+                    distribution=_distribution_of_fold if compares else None,
+                )
+            except ValueError as error:  # without a calibration nobody has asked for folds
+                if self.calibration is not None:
+                    raise
+                failure = error
+        weight = _sample_weight(routed.estimator.fit)
+        if self.calibration is not None and crossed is not None:
             calibration = fit_calibration(
-                scores[:, model.columns],
-                dense(target.labels, "y")[rows][:, model.columns],
+                crossed.scores[:, model.columns],
+                dense(target.labels, "y")[crossed.rows][:, model.columns],
                 self.calibration,
                 kind="probability" if gives_probabilities(estimator) else "score",
-                sample_weight=None if weight is None else _safe_indexing(weight, rows),
+                sample_weight=None if weight is None else _safe_indexing(weight, crossed.rows),
             )
+        if failure is not None:
+            question = question.closed(f"cross-fitting failed: {failure}")
+        held_out = own
+        if crossed is not None and compares:
+            places = crossed.scores[:, model.columns], crossed.rows
+            held_out = [_with_probabilities(part, model, calibration, *places) for part in crossed.held_out]
+        self.dependence_ = question.answered(held_out or [], target, weight, self.loss, self.penalty)
+        self._joint_model = None
+        if question.keeps_distribution:
+            training = _training(X, target, model.columns, weight) if needs_training(estimator) else None
+            self._joint_model = distribution_model(model.estimator, training) if len(model.columns) > 1 else None
         self._model, self.calibration_ = model, calibration
         self._label_type, self._is_single = target.dtype, target.vector is not None
         self.label_names_ = tuple(target.classes.tolist()) if self._is_single else target.label_names
@@ -227,6 +280,57 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
             uniform = np.full_like(probabilities, 1.0 / probabilities.shape[1])
             return np.divide(probabilities, total, out=uniform, where=total > 0)
         return probabilities
+
+    def label_distribution(self, X: Any) -> Samples | Mixture:
+        """Return the joint distribution of the labels: that of the estimator, with the probabilities as its marginals.
+
+        For `abstain.decide` with any loss and penalty; `decide` does that where it pays, or if it is told to
+        (parameter ``dependence``). A forest of scikit-learn has one if it was compared or asked for when fitting: with
+        ``dependence="joint"``, or with "auto" and a loss that is not a sum over labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_instances, n_features)
+            What the estimator accepts. The index of a frame is kept.
+
+        Returns
+        -------
+        joint : Samples or Mixture
+
+        Examples
+        --------
+        >>> import abstain
+        >>> from sklearn.datasets import make_multilabel_classification
+        >>> from sklearn.neighbors import KNeighborsClassifier
+        >>> X, Y = make_multilabel_classification(n_samples=200, n_classes=3, random_state=0)
+        >>> learner = abstain.AbstainingClassifier(KNeighborsClassifier(20), calibration="sigmoid").fit(X, Y)
+        >>> joint = learner.label_distribution(X[:5])
+        >>> bool(abs(joint.marginals.values - learner.predict_proba(X[:5])).max() < 1e-6)
+        True
+        """
+        check_is_fitted(self, "estimator_")
+        self._check_features(X, reset=False)
+        if self._is_single:
+            raise InvalidParameter(
+                "label_distribution is for labels of which several can be relevant; of the classes of a single target, "
+                "exactly one is"
+            )
+        probabilities = dense(self.predict_proba(X))
+        if len(self._model.columns) < 2:
+            alone = Mixture(None, probabilities[:, np.newaxis])
+            return alone.named(self.label_names_, index_of(X))
+        model = self._joint_model
+        if model is None:
+            if needs_training(self.estimator_) and has_distribution(self.estimator, with_training=True):
+                raise InvalidParameter(
+                    f"{type(self.estimator_).__name__} has a joint distribution only together with the data that it "
+                    'was fitted to, which was not kept; fit with dependence="joint"'
+                )
+            model = distribution_model(self.estimator_, None)
+        joint = _for_all_labels(model(X, Sampling()), self._model)
+        named = joint.with_marginals(probabilities).named(self.label_names_, index_of(X))
+        assert isinstance(named, Samples | Mixture)
+        return named
 
     def predict_intervals(self, X: Any, *, rule: IntervalRule = "minimax", optimism: float | None = None) -> Intervals:
         """Return intervals of the probabilities, for decisions that hold for all probabilities in them.
@@ -307,6 +411,9 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         """
         chosen = as_loss(self.loss if loss is None else loss)
         priced = as_penalty(self.penalty if penalty is None else penalty)
+        check_is_fitted(self, "estimator_")
+        if self._decides_from_joint(chosen):
+            return decide_table(self._joint_to_decide(X), chosen, priced)
         table = Probabilities(Table(self.predict_proba(X), self.label_names_, index_of(X)))
         if not self._is_single:  # the classes of a single target do add up to 1
             table.warn_if_softmax()
@@ -326,10 +433,15 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
             Labels of 0 and 1; for the rank loss positions (0 = first). For a single target the most probable class, of
             shape (n_instances,).
         """
-        probabilities = self.predict_proba(X)
-        if self._is_single:
-            return self.classes_[dense(probabilities).argmax(axis=1)]
-        complete = decide_table(Probabilities(probabilities), as_loss(self.loss), as_penalty("none"))
+        check_is_fitted(self, "estimator_")
+        chosen = as_loss(self.loss)
+        if self._decides_from_joint(chosen):
+            complete = decide_table(self._joint_to_decide(X), chosen, as_penalty("none"))
+        else:
+            probabilities = self.predict_proba(X)
+            if self._is_single:
+                return self.classes_[dense(probabilities).argmax(axis=1)]
+            complete = decide_table(Probabilities(probabilities), chosen, as_penalty("none"))
         return complete.positions if isinstance(complete, PartialRanking) else complete.labels.astype(self._label_type)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -359,6 +471,38 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
             .add(estimator=self._estimator(), method_mapping=MethodMapping().add(caller="fit", callee="fit"))
             .add(splitter=check_cv(self.cv), method_mapping=MethodMapping().add(caller="fit", callee="split"))
         )
+
+    def _decides_from_joint(self, loss: Loss) -> bool:
+        return self.dependence != "independent" and self.dependence_.for_loss(loss)
+
+    def _joint_to_decide(self, X: Any) -> Joint:
+        """Return the joint distribution with its share of independence; no time is spent on certificates."""
+        return self.label_distribution(X).with_independence(self.dependence_.share).with_limits(certify=False)
+
+    def _question(self, estimator: Any, target: Target) -> DependenceQuestion:
+        """Return whether dependence is to be used, not to be used, or to be compared."""
+        if self.dependence not in DEPENDENCES:
+            raise InvalidParameter(
+                f"dependence is {quoted(self.dependence)}; expected one of {', '.join(map(repr, DEPENDENCES))}"
+            )
+        is_single = target.vector is not None
+        exists = not is_single and has_distribution(estimator, with_training=True)
+        if self.dependence == "joint":
+            if is_single:
+                raise InvalidParameter(
+                    "dependence='joint' is for a table of labels; the classes of a vector exclude each other"
+                )
+            if not exists:
+                raise InvalidParameter(
+                    f"dependence='joint': {type(estimator).__name__} has no joint distribution of the labels. There "
+                    f"are {SUPPORTED}"
+                )
+        return DependenceQuestion.of(self.dependence, exists, as_loss(self.loss), target.labels.shape[1])
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text: str = super().__repr__(N_CHAR_MAX)
+        answer = getattr(self, "dependence_", None)
+        return text if answer is None or not answer.was_compared else f"{text}  # {answer}"
 
     def _check_features(self, X: Any, reset: bool) -> None:
         """Check the number and the names of the features; the estimator checks their values."""
@@ -394,3 +538,35 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
 def _sample_weight(params: dict[str, Any]) -> Any:
     """Return the sample weights among the fit parameters, for the estimator itself or for a step inside; or None."""
     return next((value for name, value in params.items() if name.rpartition("__")[2] == "sample_weight"), None)
+
+
+def _training(X: Any, target: Target, columns: NDArray[np.intp], weight: Any) -> Training:
+    """Return what an estimator was fitted to, of the labels that it has learnt."""
+    labels = dense(target.labels[:, columns], "y").astype(np.uint8)
+    return Training(X, labels, np.ones(len(labels)) if weight is None else np.asarray(weight, np.float64))
+
+
+def _for_all_labels(joint: Joint, model: LabelModel) -> Joint:
+    """Return the joint distribution of all labels, given that of the labels that the estimator has learnt."""
+    if len(model.columns) == len(model.frequencies):
+        return joint
+    return joint.with_constant_labels(model.columns, (model.frequencies == 1).astype(np.uint8))
+
+
+def _distribution_of_fold(model: LabelModel, X: Any, target: Target, params: Any, new: Any) -> Joint:
+    """Return the joint distributions of instances that the model of a fold has not seen."""
+    if len(model.columns) < 2:
+        probabilities = dense(model.probabilities(new))
+        return Mixture(None, probabilities[:, np.newaxis])
+    training = None
+    if needs_training(model.estimator):
+        training = _training(X, target, model.columns, _sample_weight(params))
+    return _for_all_labels(distribution_model(model.estimator, training)(new, Sampling()), model)
+
+
+def _with_probabilities(
+    part: HeldOut, model: LabelModel, calibration: Calibration | None, scores: Floats, rows: NDArray[np.intp]
+) -> HeldOut:
+    """Return held-out instances with the (calibrated) probabilities of all labels, given the scores of all rows."""
+    of_part = scores[np.searchsorted(rows, part.rows)]
+    return HeldOut(part.rows, part.joint.with_marginals(model.probabilities_of_scores(of_part, calibration)))

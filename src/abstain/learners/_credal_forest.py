@@ -5,11 +5,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
+from abstain._core.joint import Samples
 from abstain._utils.errors import InvalidParameter, quoted
 from abstain._utils.types import Floats
 from abstain.learners._credal import DEFAULT_S, CredalClassifier
 from abstain.learners._forest import LabelForest
+from abstain.learners._leaf_vectors import leaves_of, vectors_of
 
 N_TREES = 100
 
@@ -55,6 +58,11 @@ class CredalForestClassifier(CredalClassifier):
             raise InvalidParameter(f"n_trees is {quoted(self.n_trees)}; expected a whole number from 1 on")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self.forest_ = LabelForest.fit(X, labels, weight, n_trees=int(self.n_trees), seed=seed, n_jobs=self.n_jobs)
+
+    def label_distribution(self, X: Any) -> Samples:
+        """Return the joint distribution of the labels: the label vectors in the leaves. Its marginals are the point."""
+        check_is_fitted(self)
+        return vectors_of(self.forest_).distribution(leaves_of(self.forest_, self._check_features(X, reset=False)))
 
     def _point(self, X: Any, s: float) -> Floats:
         return self.forest_.votes(X)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
+from abstain._core.joint import Joint
 from abstain._core.predict_proba import is_vector_of_one_label, label_probabilities, label_scores
 from abstain._core.tables import Matrix, dense
 from abstain._core.targets import Target
@@ -25,6 +26,7 @@ from abstain.calibration import Calibration
 from abstain.learners._blend import BlendedClassifier
 from abstain.learners._credal import CredalClassifier
 from abstain.learners._folds import fill_gaps, rows_of
+from abstain.learners._held_out import HeldOut, some_of
 from abstain.learners._verbose import reported
 
 
@@ -63,6 +65,16 @@ class LabelModel:
         base_rates = (self.frequencies * self.n_instances + 0.5) / (self.n_instances + 1.0)
         learnt = calibration.transform(self._learnt(X, label_scores))
         probabilities: NDArray[np.float64] = self._for_all_labels(learnt, base_rates)
+        return probabilities
+
+    def probabilities_of_scores(self, scores: Floats, calibration: Calibration | None) -> Floats:
+        """Return probabilities of all labels, given the scores of those that the estimator has learnt."""
+        if calibration is None:
+            learnt, constants = scores, self.frequencies
+        else:
+            learnt = calibration.transform(scores)
+            constants = (self.frequencies * self.n_instances + 0.5) / (self.n_instances + 1.0)
+        probabilities: Floats = self._for_all_labels(learnt, constants)
         return probabilities
 
     def intervals(self, X: Any, calibration: Calibration | None) -> tuple[Floats, Floats]:
@@ -113,6 +125,23 @@ class LabelModel:
             return learnt
         indices, indptr = np.tile(always, shape[0]), np.arange(shape[0] + 1) * len(always)
         return learnt + sparse.csr_array((np.ones(len(indices), learnt.dtype), indices, indptr), shape)
+
+
+class CrossFit(NamedTuple):
+    """What models say of instances that they have not seen.
+
+    Attributes
+    ----------
+    rows : int array of shape (n_instances,)
+        The instances held out, in their order.
+    scores : float array of shape (n_instances, n_labels)
+    held_out : list of HeldOut
+        Joint distributions of some of them, by fold; their marginals are not calibrated.
+    """
+
+    rows: NDArray[np.intp]
+    scores: Floats
+    held_out: list[HeldOut]
 
 
 def fit_labels(estimator: Any, X: Any, target: Target, params: Mapping[str, Any]) -> LabelModel:
@@ -228,24 +257,33 @@ def cross_fit(
     params: Mapping[str, Any],
     split_params: Mapping[str, Any],
     verbose: int,
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return the instances held out, in their order, and their scores by models that have not seen them.
+    distribution: Callable[[LabelModel, Any, Target, Mapping[str, Any], Any], Joint] | None = None,
+) -> CrossFit:
+    """Return what models that have not seen them say of the instances held out, in the order of the instances.
 
-    Instances that are never held out, such as the first ones of a `TimeSeriesSplit`, are not among them.
+    Instances that are never held out, such as the first ones of a `TimeSeriesSplit`, are not among them. With a
+    function (model, its training features, target and parameters, X) → joint distribution of X, some of the instances
+    of each fold also get joint distributions.
     """
     (X,) = indexable(X)
 
-    def held_out(train: NDArray[np.intp], test: NDArray[np.intp]) -> NDArray[np.float64]:
+    def held_out(k: int, train: NDArray[np.intp], test: NDArray[np.intp]) -> tuple[Floats, HeldOut | None]:
         vector = None if target.vector is None else target.vector[train]
         train_target = Target(target.labels[train], target.classes, vector=vector)
         train_params = {name: rows_of(value, train, target.labels.shape[0]) for name, value in params.items()}
-        return fit_labels(estimator, _safe_indexing(X, train), train_target, train_params).scores(
-            _safe_indexing(X, test)
-        )
+        features = _safe_indexing(X, train)
+        model = fit_labels(estimator, features, train_target, train_params)
+        scores = model.scores(_safe_indexing(X, test))
+        if distribution is None:
+            return scores, None
+        rows = test[some_of(len(test), k, len(splits))]
+        joint = distribution(model, features, train_target, train_params, _safe_indexing(X, rows))
+        return scores, HeldOut(rows, joint)
 
     splits = list(folds.split(X, target.labels if target.vector is None else target.vector, **split_params))
     with reported(verbose, f"{type(estimator).__name__}, {len(splits)} folds"):
-        parts = Parallel(n_jobs=n_jobs)(delayed(held_out)(train, test) for train, test in splits)
+        parts = Parallel(n_jobs=n_jobs)(delayed(held_out)(k, *split) for k, split in enumerate(splits))
     rows = np.concatenate([test for _, test in splits])
     order = np.argsort(rows, kind="stable")
-    return rows[order], fill_gaps(np.vstack(parts)[order])
+    scores = fill_gaps(np.vstack([scores for scores, _ in parts])[order])
+    return CrossFit(rows[order], scores, [kept for _, kept in parts if kept is not None])

@@ -64,6 +64,8 @@ class Task:
     n_jobs : int or None
     reported : callable
         Returns a context that says what is done in it.
+    keep : callable, optional
+        Called with the trees of each fold.
     """
 
     X: Any
@@ -73,6 +75,7 @@ class Task:
     seed: int
     n_jobs: int | None
     reported: Callable[[str], AbstractContextManager[None]]
+    keep: Callable[["Fold", "Trees"], None] | None = None
 
     def held_out(self, what: str, learn: Callable[[Fold], Floats]) -> Floats:
         """Return log-odds of the rows held out, where ``learn`` gives those of a fold's rows and labels."""
@@ -157,6 +160,8 @@ def cross_fit_trees(task: Task) -> tuple[Trees, Floats]:
 
     def learn(fold: Fold) -> Floats:
         trees = Trees.fit(task, fold.train, fold.columns, N_TREES_PER_FOLD, 1 + fold.number)
+        if task.keep is not None:
+            task.keep(fold, trees)
         return trees.log_odds(task.X[fold.test])
 
     held_out = task.held_out(f"{N_TREES_PER_FOLD} trees", learn)

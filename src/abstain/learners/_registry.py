@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import check_random_state
 
 from abstain._utils.errors import InvalidParameter
 from abstain._utils.suggestions import did_you_mean
@@ -15,6 +16,7 @@ from abstain.learners._chains import N_CHAINS, ChainEnsemble
 from abstain.learners._credal_forest import N_TREES, CredalForestClassifier
 from abstain.learners._naive_credal import NaiveCredalClassifier
 from abstain.learners._nystroem import NystroemMap
+from abstain.learners._probabilistic_chain import ProbabilisticChain
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,16 @@ BASES = (
         on_nystroem_map=True,
     ),
 )
+PROBABILISTIC_CHAIN = Learner(
+    Strategy(
+        "pcc",
+        "probabilistic classifier chain",
+        lambda base, random_state, n_jobs: ProbabilisticChain(
+            base, random_state=int(check_random_state(random_state).randint(2**31 - 1))
+        ),
+    ),
+    BASES[0],
+)
 CREDAL = (
     CredalLearner(
         "ncc",
@@ -145,11 +157,13 @@ CREDAL = (
 )
 LEARNERS: dict[str, Learner | CredalLearner] = {
     **{learner.name: learner for learner in (Learner(strategy, base) for strategy in STRATEGIES for base in BASES)},
+    PROBABILISTIC_CHAIN.name: PROBABILISTIC_CHAIN,
     **{learner.name: learner for learner in CREDAL},
 }
 NAMES = tuple(LEARNERS)
 """``br`` binary relevance, ``cc`` a chain, ``ecc`` 50 chains; ``lr`` logistic regression, ``svm``, ``nystroem-svm``.
 
+``pcc-lr`` is a chain whose probabilities are the marginals of its joint distribution.
 And, with intervals of probabilities, ``ncc``, the naive credal classifier, and ``credal-forest``, credal trees.
 """
 
@@ -161,6 +175,8 @@ def make(name: str, *, random_state: Any = 0, n_jobs: int | None = None) -> Any:
     ``br-…``             binary relevance: each label by itself
     ``cc-…``             a classifier chain in the order of the labels: each from the features and the labels before
     ``ecc-…``            the mean of 50 chains in random orders: 50 times the work
+    ``pcc-lr``           a probabilistic classifier chain: the joint distribution of the labels by the chain rule, and
+                         its marginals, sampled where there are more than 1000 label vectors
     ``…-lr``             logistic regression, C = 1
     ``…-svm``            support vector machine with RBF kernel, Platt-scaled by five-fold cross-validation
     ``…-nystroem-svm``   for large n: a linear one on 500 features of a Nyström map of that kernel (the map is made

@@ -22,7 +22,6 @@ from abstain._utils.errors import InvalidLoss
 from abstain._utils.numbers import read_number
 from abstain._utils.types import Floats
 
-
 LAGRANGIAN_STEPS = 60
 """Subgradient steps of the lower bound for samples."""
 
