@@ -264,7 +264,7 @@ def programme(weights, values, counts, label_costs):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_equals_integer_programmes(seed):
-    m, rng = 30, np.random.default_rng(seed)
+    m, rng = 20, np.random.default_rng(seed)
     topics = rng.random((4, m)) ** 2
     values = np.unique((rng.random((60, m)) < topics[rng.integers(0, 4, 60)]).astype(np.uint8), axis=0)
     row = (rng.dirichlet(np.ones(len(values))), values)

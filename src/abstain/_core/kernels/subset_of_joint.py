@@ -7,7 +7,7 @@ one price, is a bound for every number of abstentions; so other penalties are le
 branch and bound begins.
 
 From samples, the optimum for a price is found by minimum cuts (`subset_of_samples`), otherwise by branch and bound
-(`subset_search`).
+(`subset_of_mixtures`).
 """
 
 from typing import NamedTuple
@@ -20,7 +20,8 @@ from abstain._core.kernels.codes import ABSTAIN
 from abstain._core.kernels.components import Components, RowPenalties
 from abstain._core.kernels.min_cut import WORD, bit_of
 from abstain._core.kernels.subset_of_samples import cheapest_of_samples, load_samples, new_sample_search
-from abstain._core.kernels.subset_search import SubsetRow, flip_from_components, loss_of, search_answers, total_of
+from abstain._core.kernels.samples_to_keep import search_samples
+from abstain._core.kernels.subset_of_mixtures import SubsetRow, flip_from_components, loss_of, search_answers, total_of
 from abstain._utils.compilation import kernel
 
 ROUNDING = 4e-15
@@ -38,11 +39,14 @@ class HullPoints(NamedTuple):
         These answers.
     floor : float64 array of shape (m + 1,)
         What no answer with a abstentions is below.
+    price : float64 array of shape (m + 1,)
+        The price of an abstention by which that is known, 0 for a = 0 and m.
     """
 
     losses: NDArray[np.float64]
     answers: NDArray[np.int8]
     floor: NDArray[np.float64]
+    price: NDArray[np.float64]
 
 
 @kernel
@@ -92,9 +96,10 @@ def _below(row, samples, node_limit, price, limit, codes):
             codes[j] = ABSTAIN if is_open else np.int8(row.p[reference, j])
         loss, n_abstained = loss_of(row, codes)
         return True, loss + price * n_abstained
+    codes[:] = ABSTAIN
     priced = _with_counts(row, price * np.arange(m + 1))
     best = flip_from_components(priced, limit + row.margin, codes)
-    best, bound = search_answers(priced, np.zeros(m + 1), node_limit, best, codes)
+    best, bound = search_answers(priced, node_limit, best, codes)
     return best < limit, min(bound, limit)
 
 
@@ -110,14 +115,14 @@ def _complete_answer(row, samples, node_limit, codes):
     forbidden[0] = 0.0
     complete = _with_counts(row, forbidden)
     best = flip_from_components(complete, total_of(complete, codes), codes)
-    return search_answers(complete, np.zeros(m + 1), node_limit, best, codes)
+    return search_answers(complete, node_limit, best, codes)
 
 
 @kernel
 def _new_points(row, samples, node_limit):
     """The points of the best complete answer and of abstaining on all labels."""
     m = row.p.shape[1]
-    points = HullPoints(np.full(m + 1, np.inf), np.full((m + 1, m), ABSTAIN, np.int8), np.zeros(m + 1))
+    points = HullPoints(np.full(m + 1, np.inf), np.full((m + 1, m), ABSTAIN, np.int8), np.zeros(m + 1), np.zeros(m + 1))
     points.losses[0], points.floor[0] = _complete_answer(row, samples, node_limit, points.answers[0])
     points.losses[m] = points.floor[m] = row.label_costs.sum()
     return points
@@ -150,7 +155,8 @@ def _find_points(row, samples, node_limit, points, find_all, best, codes):
         line = min(points.losses[left] + price * left, points.losses[right] + price * right)
         found, bound = _below(row, samples, node_limit, price, line - 0.5 * row.margin, trial)
         for a in range(m + 1):
-            points.floor[a] = max(points.floor[a], bound - price * a)
+            if bound - price * a > points.floor[a]:
+                points.floor[a], points.price[a] = bound - price * a, price
         if found:
             loss, a = loss_of(row, trial)
             if loss < points.losses[a]:
@@ -173,7 +179,7 @@ def _decide_row(row, samples, is_linear, is_concave, node_limit, codes):
     if samples is None:
         row = _with_counts(row, row.counts)
         best = flip_from_components(row, best, codes)
-        return search_answers(row, np.zeros(m + 1), node_limit, best, codes)
+        return search_answers(row, node_limit, best, codes)
     if is_linear:
         trial = np.empty(m, np.int8)
         complete = _complete_answer(row, samples, node_limit, trial)[0]
@@ -188,9 +194,8 @@ def _decide_row(row, samples, is_linear, is_concave, node_limit, codes):
     best = _find_points(row, samples, node_limit, points, False, best, codes)
     if is_concave:
         return best, best
-    row = _with_counts(row, row.counts)
-    best = flip_from_components(row, best, codes)
-    return search_answers(row, points.floor, node_limit, best, codes)
+    weakest = np.argmin(points.floor + row.counts)
+    return search_samples(samples, row, points.price[weakest], node_limit, best, codes)
 
 
 @kernel
