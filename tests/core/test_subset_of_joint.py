@@ -1,4 +1,4 @@
-"""Optimal subset 0/1 decisions from samples and mixtures against all partial answers, and against integer programmes."""
+"""Optimal subset 0/1 decisions from samples and mixtures against all answers, and against integer programmes."""
 
 from itertools import pairwise, product
 
@@ -74,8 +74,9 @@ def penalties_of(m, n, rng):
     yield "capped", counted(np.where(a <= 2, 0.04 * a, np.inf), none, linear=False, concave=False, n=n)
     yield "flat fee", counted(np.where(a > 0, 0.25, 0.0), none, linear=False, concave=True, n=n)
     yield "table", counted(np.concatenate([[0.0], rng.random(m) * 0.5]), none, linear=False, concave=False, n=n)
-    yield "table and labels", counted(
-        np.concatenate([[0.0], rng.integers(0, 4, m) / 8.0]), costs, linear=False, concave=False, n=n
+    yield (
+        "table and labels",
+        counted(np.concatenate([[0.0], rng.integers(0, 4, m) / 8.0]), costs, linear=False, concave=False, n=n),
     )
 
 
@@ -106,7 +107,7 @@ def check_row(row, penalties, i, codes, answers):
     mine = totals_of(*row, codes[np.newaxis], penalties, i)[0]
     assert abs(mine - least) <= 1e-11
     above = totals - least
-    near = (0.5 * TIE < above) & (above < 2 * TIE) if penalties.tie > 0 else np.zeros(len(totals), dtype=bool)
+    near = (above > 0.5 * TIE) & (above < 2 * TIE) if penalties.tie > 0 else np.zeros(len(totals), dtype=bool)
     if not near.any():
         equal = above <= (TIE * (1 + abs(least)) if penalties.tie > 0 else 1e-14)
         assert (codes == -1).sum() == (answers[equal] == -1).sum(axis=1).min()

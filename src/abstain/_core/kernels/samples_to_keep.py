@@ -41,7 +41,7 @@ def _drop_too_expensive(search, row, least, reference, opened, dropped, limit):
 
     Returns their number, and what is lost and paid so far: infinite if nothing is below the limit, or if a sample that
     is dropped needs no label more, so that other nodes have the same answers. `least[a]` is the least penalty of a
-    abstentions or more.
+    abstentions or more, infinite if so many cannot be the best.
     """
     n_samples = row.weights.shape[0]
     count, paid = _count_and_pay(opened, row.label_costs)
@@ -111,9 +111,10 @@ def _bound(search, row, least, least_priced, reference, opened, dropped, limit, 
     bound = so_far + least[count]
     more = np.zeros_like(opened)
     if n > 0:
-        enough = np.int64(np.rint((limit - so_far - least_priced[count]) * UNITS))
-        if enough <= 0:
+        allowance = limit - so_far - least_priced[count]
+        if allowance <= 0.0:
             return np.inf, -1
+        enough = np.int64(np.rint(min(allowance, 2.0) * UNITS))
         connect(search, n)
         cut = send_flow(search.network, n, enough)
         if cut >= enough:
@@ -127,17 +128,19 @@ def _bound(search, row, least, least_priced, reference, opened, dropped, limit, 
 
 
 @kernel
-def search_samples(search, row, price, node_limit, best, codes):
+def search_samples(search, row, floor, price, node_limit, best, codes):
     """Find the answer of least total by branch and bound, opening up to node_limit nodes.
 
     `codes` is an answer that costs `best`, and becomes the best one found. Returns what that costs, and a bound of
-    the totals of all answers, equal to it if it is proved the least. The price is that of the bounds; any one is right.
+    the totals of all answers, equal to it if it is proved the least. No answer with a abstentions has a loss and label
+    costs below floor[a]. The price is that of the bounds; any one is right.
 
-    Invariants: `load_samples` has been called for the row; best is at most what answering like the heaviest sample is.
+    Invariant: `load_samples` has been called for the row.
     """
     n_samples, m = row.p.shape
     load_prices(search, price + row.label_costs)
-    least, least_priced = row.counts.copy(), row.counts.copy()
+    least = np.where(floor + row.counts < best - row.margin, row.counts, np.inf)
+    least_priced = least.copy()
     for a in range(m - 1, -1, -1):
         least[a] = min(least[a], least[a + 1])
         least_priced[a] = min(least_priced[a], least_priced[a + 1] - price)
@@ -152,7 +155,7 @@ def search_samples(search, row, price, node_limit, best, codes):
     queue.clear()
     used, n_opened, excluded = 0, 0, 0
     parent = np.int64(-1)  # the node being opened
-    parent_bound, step = -np.inf, 0
+    parent_bound, step = np.min(floor + row.counts), 0
     while True:
         # The next node: first those of all references, then the two below the node of the least bound.
         if reference < n_samples and excluded / UNITS + least[0] < best - row.margin:

@@ -1,4 +1,4 @@
-"""Subset 0/1 loss from any components and for any penalty that counts: branch and bound, and flips of single labels.
+"""Subset 0/1 loss from mixtures, for any penalty: branch and bound over the labels, and flips of single labels.
 
 A node of the search has decided some labels: answered 1, answered 0 or left open. The component k is then worth v_k,
 its weight times its probability of the answers so far. If r more labels are answered, what is left of P(all answers
@@ -123,7 +123,7 @@ def _likely_parts(row, codes, one, zero):
 
 @kernel
 def flip(row, codes):
-    """Change one label at a time, the best change first, until no change makes the answer cheaper; returns its total."""
+    """Change one label at a time, the best change first, while that makes the answer cheaper; returns its total."""
     m = codes.shape[0]
     one, zero = np.empty(m), np.empty(m)
     loss, n_abstained = loss_of(row, codes)
