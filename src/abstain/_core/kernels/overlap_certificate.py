@@ -12,7 +12,7 @@ prices follow subgradients with Polyak's step towards the best answer known.
 import numpy as np
 
 from abstain._core.kernels.codes import ABSTAIN
-from abstain._core.kernels.sample_overlap import sort_by, value_of_counts
+from abstain._core.kernels.sample_overlap import copy_to, sort_by, value_of_counts
 from abstain._utils.compilation import kernel
 
 PATIENCE = 10  # steps without a better bound after which steps are halved
@@ -167,7 +167,7 @@ def raise_bound(row, measure, penalty, allowed, steps, target, prices):
         if bound > best:
             waited = 0 if bound > best + 1e-4 * (target - best) else waited + 1
             best = bound
-            best_prices[:] = prices
+            copy_to(best_prices.ravel(), prices.ravel())
         else:
             waited += 1
         if waited > PATIENCE:
@@ -187,7 +187,7 @@ def raise_bound(row, measure, penalty, allowed, steps, target, prices):
             for j in range(m):
                 for code in range(2):
                     prices[s, j, code] += move * row.weights[s] * ((answers[s, j] == code) - mean[j, code])
-    prices[:] = best_prices
+    copy_to(prices.ravel(), best_prices.ravel())
     return best
 
 
@@ -202,10 +202,12 @@ def forbid_states(row, measure, penalty, prices, limit, allowed):
     extra, order = np.empty(m), np.empty(m, np.int64)
     answer, rest = np.empty(m, np.int8), np.zeros((m, 2))
     for s in range(size):
-        rest -= prices[s]
-    is_forbidden = False
+        for j in range(m):
+            rest[j, 0] -= prices[s, j, 0]
+            rest[j, 1] -= prices[s, j, 1]
+    before, is_forbidden = np.empty(3, np.bool_), False
     for j in range(m):
-        before = allowed[j].copy()
+        copy_to(before, allowed[j])
         for state in range(3):
             if not before[state]:
                 continue
@@ -214,8 +216,8 @@ def forbid_states(row, measure, penalty, prices, limit, allowed):
             bound = _least_of_penalty(penalty, rest, allowed, extra, order, answer)
             for s in range(size):
                 bound += _least_of_sample(row, s, measure, prices[s], allowed, least, choice, extra, order, answer)
-            if bound > limit and before.sum() > 1:
+            if bound > limit:
                 before[state] = False
                 is_forbidden = True
-        allowed[j] = before
+        copy_to(allowed[j], before)
     return is_forbidden

@@ -28,6 +28,7 @@ from abstain._core.kernels.sample_overlap import (
     OverlapMeasure,
     RowPenalty,
     best_complete_answer,
+    copy_to,
     count_abstained,
     improve_from_starts,
     is_better,
@@ -206,7 +207,7 @@ def _search_mixtures(components, penalties, measure, codes, gap):
             total = improve_mixture_by_flips(row, measure, penalty, factors, starts[t])
             if is_better(penalty, total, count_abstained(starts[t]), best, count_abstained(codes[i])):
                 best = total
-                codes[i] = starts[t]
+                copy_to(codes[i], starts[t])
         gap[i] = _gap_to(bound, penalty, best)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from abstain._core.kernels.codes import ABSTAIN
 from abstain._core.kernels.sample_overlap import (
+    copy_to,
     count_abstained,
     is_better,
     sort_by,
@@ -96,7 +97,7 @@ def _search_zeros(row, measure, penalty, state, ones, hits, missed, order, stack
     """
     m = state.shape[0]
     best_a = count_abstained(codes)
-    stack[0] = state
+    copy_to(stack[0], state)
     top = 1
     found = np.empty(m, np.int8)
     saved, counted_hits, counted_missed = np.empty(m), np.empty_like(hits), np.empty_like(missed)
@@ -115,20 +116,20 @@ def _search_zeros(row, measure, penalty, state, ones, hits, missed, order, stack
             if not _is_open(penalty, bound, bound_of_fewer, best):
                 branch = -1
                 break
-            found[:] = here
+            copy_to(found, here)
             for t in range(free):
                 found[order[t]] = ABSTAIN if t < n_opened else 0
             total = total_of_answer(row, measure, penalty, found, counted_hits, counted_missed)
             a = count_abstained(found)
             if is_better(penalty, total, a, best, best_a):
                 best, best_a = total, a
-                codes[:] = found
+                copy_to(codes, found)
             branch = order[min(n_opened, free - 1)] if free > 0 else -1
             if attempt == 0:
                 for t in range(free // 2):
                     order[t], order[free - 1 - t] = order[free - 1 - t], order[t]
         if branch >= 0:
-            stack[top + 1] = here
+            copy_to(stack[top + 1], here)
             stack[top, branch] = ABSTAIN
             stack[top + 1, branch] = 0
             top += 2
@@ -161,7 +162,7 @@ def search_tree(row, measure, penalty, allowed, nodes, best, codes):
     state, pricing_order, branching = np.empty(m, np.int8), np.arange(m), np.empty(m, np.int64)
     sort_by(pricing_order, m, weight_of_label)
     depth = 0
-    ones = 0
+    ones = np.int64(0)  # as a literal, what it is passed to would be compiled for it, too
     hits = np.zeros((m + 1, size), np.int64)
     for t in range(m):
         j = pricing_order[t]
@@ -181,7 +182,7 @@ def search_tree(row, measure, penalty, allowed, nodes, best, codes):
     others = state.copy()
     more_hits = np.zeros((last + 1, size), np.int64)
     for d in range(last - 1, -1, -1):
-        more_hits[d] = more_hits[d + 1]
+        copy_to(more_hits[d], more_hits[d + 1])
         for t in range(row.label_start[branching[d]], row.label_start[branching[d] + 1]):
             more_hits[d, row.samples[t]] += 1
     stage = np.zeros(last + 1, np.int64)
@@ -193,7 +194,7 @@ def search_tree(row, measure, penalty, allowed, nodes, best, codes):
     for j in range(m):
         may_open_all &= allowed[j, 0]
     if ones == 0 and may_open_all and is_better(penalty, total, m, best, count_abstained(codes)):
-        codes[:] = open_answer
+        copy_to(codes, open_answer)
         best = total
     depth = 0
     while depth >= 0:
@@ -217,7 +218,7 @@ def search_tree(row, measure, penalty, allowed, nodes, best, codes):
             depth -= 1
             continue
         j = branching[depth]
-        hits[depth + 1] = hits[depth]
+        copy_to(hits[depth + 1], hits[depth])
         if stage[depth] == 0:
             state[j] = 1
             ones += 1
