@@ -31,7 +31,7 @@ SOURCES = {
     "forest": "200 extremely randomised trees, at least two training rows a leaf: each training row counts with its "
     "share of the leaves that an instance falls into",
     "neighbours": "the label sets of the 200 nearest training rows, the nearer the more",
-    "chain": "a chain of logistic regressions in random order (`pcc-lr`): 1 000 samples, or all label sets of few labels",
+    "chain": "a chain of logistic regressions in random order (`pcc-lr`): 1 000 samples, or all sets of few labels",
 }
 INDEPENDENT, RAW, TILTED = "independent", "raw joint", "tilted joint"
 COLOURS = {RAW: "#d55e00", TILTED: "#0072b2"}
@@ -121,7 +121,7 @@ def run() -> pd.DataFrame:
 
 
 class Cells:
-    """Means over the folds of each cell (data set, source, loss, penalty), and standard errors of paired differences."""
+    """Means over the folds of each cell (data set, source, loss, penalty), and errors of paired differences."""
 
     def __init__(self, results: pd.DataFrame) -> None:
         values = ["believed", "realised", "abstained", "gap"]
