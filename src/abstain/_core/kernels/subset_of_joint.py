@@ -79,25 +79,31 @@ def _with_counts(row, counts):
 
 
 @kernel
+def _below_by_cuts(row, samples, price, limit, codes):
+    """What `_below` says, from samples."""
+    opened = np.zeros(samples.words.shape[1], np.uint64)
+    n_components, m = row.p.shape
+    found, reference = cheapest_of_samples(samples, n_components, price + row.label_costs, limit, opened)
+    if not found:
+        return False, limit
+    for j in range(m):
+        is_open = opened[j // WORD] & bit_of(j) != 0
+        codes[j] = ABSTAIN if is_open else np.int8(row.p[reference, j])
+    loss, n_abstained = loss_of(row, codes)
+    return True, loss + price * n_abstained
+
+
+@kernel
 def _below(row, samples, node_limit, price, limit, codes):
     """Find the answer of least loss and price of its abstentions if that is below the limit.
 
     It is written into `codes`, which otherwise may change, too. Returns whether it is found, and a bound of all such
     sums. `samples` is None for mixtures.
     """
-    n_components, m = row.p.shape
     if samples is not None:
-        opened = np.zeros(samples.words.shape[1], np.uint64)
-        found, reference = cheapest_of_samples(samples, n_components, price + row.label_costs, limit, opened)
-        if not found:
-            return False, limit
-        for j in range(m):
-            is_open = opened[j // WORD] & bit_of(j) != 0
-            codes[j] = ABSTAIN if is_open else np.int8(row.p[reference, j])
-        loss, n_abstained = loss_of(row, codes)
-        return True, loss + price * n_abstained
+        return _below_by_cuts(row, samples, price, limit, codes)
     codes[:] = ABSTAIN
-    priced = _with_counts(row, price * np.arange(m + 1))
+    priced = _with_counts(row, price * np.arange(codes.shape[0] + 1))
     best = flip_from_components(priced, limit + row.margin, codes)
     best, bound = search_answers(priced, node_limit, best, codes)
     return best < limit, min(bound, limit)
@@ -184,18 +190,18 @@ def _decide_at_price(components, samples, counts, label_costs, codes):
             best = 1.0 - row.weights[0]
             for j in range(m):
                 codes[i, j] = np.int8(row.p[0, j])
-        if _below(row, samples, 0, counts[i, 1], best - row.margin, trial)[0]:
+        if _below_by_cuts(row, samples, counts[i, 1], best - row.margin, trial)[0]:
             codes[i] = trial
 
 
 @kernel
-def _decide_by_hull(components, samples, counts, label_costs, codes, floor, price):
+def _decide_by_hull(components, samples, counts, label_costs, node_limit, codes, floor, price):
     """Decide from samples among the vertices of the hull, and write the `HullPoints` of all rows."""
     for i in range(codes.shape[0]):
         row = _row_of(components, i, counts[i], label_costs)
         load_samples(samples, row.weights, row.p)
-        points = _new_points(row, samples, 0)
-        _find_points(row, samples, 0, points, False, total_of(row, codes[i]), codes[i])
+        points = _new_points(row, samples, node_limit)
+        _find_points(row, samples, node_limit, points, False, total_of(row, codes[i]), codes[i])
         floor[i] = points.floor
         price[i] = points.price
 
@@ -314,7 +320,7 @@ def decide_subset(
         _decide_at_price(components, memory, counts, label_costs, codes)
         return
     floor, price = np.empty_like(counts), np.empty_like(counts)
-    _decide_by_hull(components, memory, counts, label_costs, codes, floor, price)
+    _decide_by_hull(components, memory, counts, label_costs, node_limit, codes, floor, price)
     unproved = np.ones(len(counts), dtype=np.bool_)
     if penalties.is_concave:
         unproved = ~_are_concave(counts, label_costs)
