@@ -208,7 +208,7 @@ def test_orders_of_labels_and_components_do_not_matter(loss):
             totals = []
             for labels, components in ((np.arange(m), np.arange(len(weights))), (rng.permutation(m), None)):
                 components = rng.permutation(len(weights)) if components is None else components
-                w, v, own = weights[components], values[components][:, labels], label_costs[labels]
+                w, v, own = weights[components], values[np.ix_(components, labels)], label_costs[labels]
                 codes, _ = decide(loss, w, v, counts, own, is_linear)
                 answers, losses = all_losses(loss, w, v)
                 totals.append(with_penalty(answers, losses, counts, own)[(answers == codes).all(axis=1)][0])

@@ -15,7 +15,7 @@ from abstain._core.kernels.codes import ABSTAIN
 from abstain._core.kernels.sample_overlap import copy_to, sort_by, value_of_counts
 from abstain._utils.compilation import kernel
 
-PATIENCE = 10  # steps without a better bound after which steps are halved
+PATIENCE = 2  # steps in a row without a clearly better bound, after which steps are halved
 
 
 @kernel
