@@ -15,7 +15,7 @@ from abstain._core.kernels.codes import ABSTAIN
 from abstain._core.kernels.sample_overlap import copy_to, sort_by, value_of_counts
 from abstain._utils.compilation import kernel
 
-PATIENCE = 10  # steps without a better bound after which steps are halved
+PATIENCE = 2  # steps in a row without a clearly better bound, after which steps are halved
 
 
 @kernel
@@ -73,11 +73,14 @@ def _least_of_sample(row, s, measure, price, allowed, least, choice, extra, orde
                     best, code = least[h - 1, n] + if_one, 1
                 least[h, n] = best
                 choice[t, h, n] = code
+    savings = 0.0  # what all further labels answered 1 save, if they did not lower the measure
+    for t in range(count):
+        savings += extra[order[t]]
     best, best_h, best_n, best_ones = np.inf, 0, 0, 0
     for h in range(relevant + 1):
         for n in range(relevant + 1 - h):
             cost = least[h, n]
-            if cost == np.inf:
+            if cost + savings + w * (1.0 - value_of_counts(measure, h + forced, h, n)) >= best:
                 continue
             for t in range(count + 1):
                 total = cost + w * (1.0 - value_of_counts(measure, h + forced + t, h, n))
@@ -200,23 +203,35 @@ def forbid_states(row, measure, penalty, prices, limit, allowed):
         most = max(most, row.sample_start[s + 1] - row.sample_start[s])
     least, choice = np.empty((most + 1, most + 1)), np.empty((most, most + 1, most + 1), np.int8)
     extra, order = np.empty(m), np.empty(m, np.int64)
-    answer, rest = np.empty(m, np.int8), np.zeros((m, 2))
+    answers, values, rest = np.empty((size + 1, m), np.int8), np.empty(size + 1), np.zeros((m, 2))
+    bound = 0.0
     for s in range(size):
+        values[s] = _least_of_sample(row, s, measure, prices[s], allowed, least, choice, extra, order, answers[s])
+        bound += values[s]
         for j in range(m):
             rest[j, 0] -= prices[s, j, 0]
             rest[j, 1] -= prices[s, j, 1]
-    before, is_forbidden = np.empty(3, np.bool_), False
+    values[size] = _least_of_penalty(penalty, rest, allowed, extra, order, answers[size])
+    bound += values[size]
+    before, tried, is_forbidden = np.empty(3, np.bool_), np.empty(m, np.int8), False
     for j in range(m):
         copy_to(before, allowed[j])
         for state in range(3):
             if not before[state]:
                 continue
-            allowed[j] = False
-            allowed[j, state] = True
-            bound = _least_of_penalty(penalty, rest, allowed, extra, order, answer)
+            for other in range(3):
+                allowed[j, other] = other == state
+            # Only copies that are not in this state anyway cost more; the sum grows until it exceeds the limit.
+            raised = bound
+            if answers[size, j] != state - 1:
+                raised += _least_of_penalty(penalty, rest, allowed, extra, order, tried) - values[size]
             for s in range(size):
-                bound += _least_of_sample(row, s, measure, prices[s], allowed, least, choice, extra, order, answer)
-            if bound > limit:
+                if raised > limit:
+                    break
+                if answers[s, j] != state - 1:
+                    raised -= values[s]
+                    raised += _least_of_sample(row, s, measure, prices[s], allowed, least, choice, extra, order, tried)
+            if raised > limit:
                 before[state] = False
                 is_forbidden = True
         copy_to(allowed[j], before)

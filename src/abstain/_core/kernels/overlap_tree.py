@@ -137,15 +137,18 @@ def _search_zeros(row, measure, penalty, state, ones, hits, missed, order, stack
 
 
 @kernel
-def _bound_inside(row, measure, ones, most_ones, hits, more_hits):
-    """The greatest expected measure with up to most_ones labels answered 1, if every sample had its best choice."""
-    best = 0.0
+def _may_reach(row, measure, ones, most_ones, hits, more_hits, needed):
+    """Whether the measure may reach a value with up to most_ones labels answered 1, if each sample chose the others.
+
+    With k labels answered 1 in the end, a sample has at most as many further hits as there are labels to come.
+    """
     for k in range(max(ones, 1), most_ones + 1):
         value = 0.0
         for s in range(row.weights.shape[0]):
             value += row.weights[s] * value_of_counts(measure, k, hits[s] + min(more_hits[s], k - ones), 0)
-        best = max(best, value)
-    return best
+        if value >= needed:
+            return True
+    return False
 
 
 @kernel
@@ -210,9 +213,9 @@ def search_tree(row, measure, penalty, allowed, nodes, best, codes):
                     return False, best
                 stage[depth] = 2
             elif last - depth >= SMALL and ones > 0:
-                bound = 1.0 - _bound_inside(row, measure, ones, ones + last - depth, hits[depth], more_hits[depth])
-                best_a = count_abstained(codes)
-                if not _is_open(penalty, bound, bound if best_a > 0 else np.inf, best):
+                tie = tie_of_totals(penalty, best)
+                needed = 1.0 - best + (tie if count_abstained(codes) == 0 else -tie)
+                if not _may_reach(row, measure, ones, ones + last - depth, hits[depth], more_hits[depth], needed):
                     stage[depth] = 2
         if stage[depth] == 2:
             depth -= 1
