@@ -5,7 +5,7 @@
 
 import sys
 
-from benchmarks import budgets, dense, guarantee, interval_speed, labels, learning, overlap, report
+from benchmarks import budgets, dense, guarantee, interval_speed, joint_speed, labels, learning, overlap, report
 from benchmarks.page import DOCS, Section, machine, write
 
 SECTIONS = [
@@ -28,6 +28,12 @@ SECTIONS = [
         "logistic regression and calibrated on cross-fitted scores; of few labels the rows are repeated up to 20 000. "
         "What is not proved optimal within the limit of nodes has a `gap`.",
         interval_speed.speed(),
+    ),
+    Section(
+        "Joint distributions",
+        "Decisions from samples of the labels of each instance, with random weights, two threads; made-up topics. The gap "
+        "is how much less, at most, any other partial prediction is expected to lose.",
+        joint_speed.speed(),
     ),
     Section(
         "Twenty penalties from one profile",

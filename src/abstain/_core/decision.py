@@ -1,8 +1,8 @@
 """probabilities × loss × penalty → the optimal partial prediction.
 
 `decide` reads what it is given, `decide_table` binds the penalty to the table, `decide_bound` decides block by block;
-everything that decides in this package ends there. Decisions are made from a `Belief`: `Probabilities`, `Intervals` or a
-`Joint` distribution, which are read block by block in the same way, and of which each has a `Loss` method that decides a
+everything that decides in this package ends there. Decisions are made from a `Belief`: `Probabilities`, `Intervals` or
+a `Joint` distribution. These are read block by block in the same way, and for each a `Loss` has a method that decides a
 block of it.
 """
 
@@ -137,7 +137,7 @@ def bind_penalty(loss: Loss, penalty: Penalty, n_labels: int, axes: Axes, *, is_
 
 
 def fit_penalty(loss: Loss, penalty: Penalty, n_labels: int, axes: Axes) -> BoundPenalty:
-    """Return the penalty for these labels, of any kind; raise an error if loss, penalty and labels do not fit together."""
+    """Return any penalty for these labels; raise an error if loss, penalty and labels do not fit together."""
     loss.check(n_labels)
     costs = penalty.bind(n_labels)
     axes.require_labels(loss.label_names, repr(loss))

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abstain._core.blocks import Block
 from abstain._core.belief import read_belief
+from abstain._core.blocks import Block
 from abstain._core.intervals import Intervals
 from abstain._core.joint import Joint
 from abstain._core.kernels.bounds import as_bounds
@@ -35,7 +35,7 @@ def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike 
 
     Parameters
     ----------
-    probabilities : array-like, data frame, Intervals, Samples or Mixture of shape (n_instances, n_labels), or (n_labels,)
+    probabilities : array-like, data frame, Intervals, Samples or Mixture of shape (n_instances, n_labels)
         P(label is relevant). Of intervals every vertex is tried, and the worst one counts (minimax).
     loss : {"hamming", "rank", "f1", "jaccard", "subset"} or Loss, default="hamming"
         The cost of wrong answers.

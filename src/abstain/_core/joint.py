@@ -12,9 +12,9 @@ from scipy import sparse
 
 from abstain._core.blocks import Block
 from abstain._core.kernels import checking, merging
-from abstain._core.kernels.components import Components
+from abstain._core.kernels.components import Components, share_of
 from abstain._core.probabilities import Probabilities, rounding_slack
-from abstain._core.tables import Axes, Table, as_array, dense, read_matrix
+from abstain._core.tables import Axes, Matrix, Table, as_array, dense, read_matrix
 from abstain._core.tilting import (
     change_labels,
     distinct,
@@ -88,10 +88,12 @@ class Joint(ABC):
         """Whether all instances have the same components, with weights of their own."""
         self._values = self._checked_values(array)
         self._weights = self._read_weights(weights)
+        if self.is_shared:
+            self._merge_shared()
         self.n_rows = self._weights.shape[0] if self.is_shared else len(self._values)
         self.n_labels: int = self._values.shape[-1]
         self._rows: NDArray[np.intp] | None = None
-        self.matrix = self._compute_marginals()
+        self.matrix: Matrix = self._compute_marginals()
         """The marginal probabilities, (n_instances, n_labels)."""
 
     @abstractmethod
@@ -150,6 +152,14 @@ class Joint(ABC):
             return table
         return table / sums[:, np.newaxis]
 
+    def _merge_shared(self) -> None:
+        """Make one of equal components, with the sum of their weights."""
+        distinct, which = np.unique(self._values, axis=0, return_inverse=True)
+        if len(distinct) < len(self._values):
+            size = len(self._values), len(distinct)
+            sums = sparse.csr_array((np.ones(size[0]), (np.arange(size[0]), which.ravel())), size)
+            self._values, self._weights = distinct, self._weights @ sums
+
     def _require_weights(self, values: NDArray[Any], row_of: Callable[[int], int]) -> None:
         bad = np.flatnonzero(~((values >= 0) & np.isfinite(values)))
         if len(bad):
@@ -159,20 +169,20 @@ class Joint(ABC):
 
     def _compute_marginals(self) -> Floats:
         if self.is_shared:
-            marginals = np.asarray(self._weights @ self._values.astype(np.float64))
-            return np.clip(marginals, 0.0, 1.0)
+            p = self._values.astype(np.float64)
+            return share_of(np.asarray(self._weights @ p), np.asarray(self._weights @ (1.0 - p)))
         marginals = np.empty((self.n_rows, self.n_labels))
 
         def average(block: Block) -> None:
-            values = self._values[block.rows]
+            p = self._values[block.rows].astype(np.float64)
             if self._weights is None:
-                marginals[block.rows] = values.mean(axis=1)
+                marginals[block.rows] = share_of(p.sum(axis=1), (1.0 - p).sum(axis=1))
             else:
-                weights = self._weights if len(self._weights) == 1 else self._weights[block.rows]
-                marginals[block.rows] = np.matmul(weights[:, np.newaxis], values)[:, 0]
+                weights = (self._weights if len(self._weights) == 1 else self._weights[block.rows])[:, np.newaxis]
+                marginals[block.rows] = share_of((weights @ p)[:, 0], (weights @ (1.0 - p))[:, 0])
 
         for_each(average, self._row_blocks(1 << 18))
-        return np.clip(marginals, 0.0, 1.0)
+        return marginals
 
     @property
     def marginals(self) -> Table:
@@ -386,19 +396,7 @@ class Joint(ABC):
             weights = np.full((n, k), 1.0 / k)
         else:
             weights = np.ascontiguousarray(np.broadcast_to(self._weights, (self.n_rows, k))[rows])
-        return self._merged(weights, values)
-
-    def _merged(self, weights: Floats, values: NDArray[Any]) -> Components:
-        """Return the components of rows of equally many."""
-        n, k = weights.shape
-        indptr, index, summed = np.zeros(n + 1, np.int64), np.empty(n * k, np.int64), np.empty(n * k)
-        merging.merge_equal(weights, self._words(values), indptr, index, summed)
-        size = int(indptr[-1])
-        return Components(indptr, summed[:size], index[:size], values)
-
-    @abstractmethod
-    def _words(self, values: NDArray[Any]) -> NDArray[np.uint64]:
-        """Return the values of each component as words that are equal where the values are."""
+        return merge_components(weights, values)
 
     def warn_if_softmax(self, *, stacklevel: int = 3) -> None:
         """Warn if every row of the marginals adds up to 1, as for `Probabilities`."""
@@ -504,11 +502,6 @@ class Samples(Joint):
             return self._replaced(*shared_table(samples, weights, new))
         return self._replaced(*own_tables(samples, self.n_components, weights, new))
 
-    def _words(self, values: NDArray[Any]) -> NDArray[np.uint64]:
-        bits = np.packbits(values, axis=1)
-        padding = -bits.shape[1] % 8
-        return np.pad(bits, ((0, 0), (0, padding))).view(np.uint64)
-
 
 class Mixture(Joint):
     """A mixture of components in each of which the labels are independent: members of an ensemble, latent classes.
@@ -597,8 +590,30 @@ class Mixture(Joint):
         table = sparse.csr_array((weights, np.arange(len(weights)), components.indptr), shape=(n, len(weights)))
         return self._replaced(values, table)
 
-    def _words(self, values: NDArray[Any]) -> NDArray[np.uint64]:
+
+def merge_components(weights: Floats, values: NDArray[Any]) -> Components:
+    """Return the components of rows that have equally many: equal ones merged, those of weight 0 left out.
+
+    Parameters
+    ----------
+    weights : float array of shape (n, k)
+        Sum up to 1 for each row.
+    values : uint8 or float64 array of shape (n * k, m)
+        Labels of samples or probabilities, row by row.
+    """
+    n, k = weights.shape
+    indptr, index, summed = np.zeros(n + 1, np.int64), np.empty(n * k, np.int64), np.empty(n * k)
+    merging.merge_equal(weights, _words(values), indptr, index, summed)
+    size = int(indptr[-1])
+    return Components(indptr, summed[:size], index[:size], values)
+
+
+def _words(values: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return the values of each component as words that are equal where the values are."""
+    if values.dtype != np.uint8:
         return (values + 0.0).view(np.uint64)  # −0 becomes 0
+    bits = np.packbits(values, axis=1)
+    return np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8))).view(np.uint64)
 
 
 def _read_share(share: Any) -> float:

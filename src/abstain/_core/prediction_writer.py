@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from abstain._core.blocks import Block, StoredEntries
 from abstain._core.belief import Belief
+from abstain._core.blocks import Block, StoredEntries
+from abstain._core.joint import Joint
 from abstain._core.kernels import packing
 from abstain._core.kernels.packing import CsrArrays
 from abstain._core.losses import Loss
@@ -59,6 +60,7 @@ class PredictionWriter:
 
     def _sparse_codes(self) -> sparse.csr_array:
         """Return the codes as CSR, without answers of 0."""
+        assert not isinstance(self.probabilities, Joint)  # which is never sparse
         source, parts = self.probabilities.matrix, list(self.probabilities.stored_entries())
         # Labels of probability 0 follow the ranked ones whether they are stored or not, so they need not be.
         mark, is_all_abstained = (

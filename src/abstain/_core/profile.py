@@ -240,8 +240,8 @@ class RiskProfile(Generic[PredictionT]):
             bound.require_nondecreasing()
         if self.is_hull and not (bound.is_concave and np.isfinite(bound.counts).all()):
             raise InvalidPenalty(
-                f"the profile of {self.loss!r} for a joint distribution knows only the corners of its lower hull, which "
-                "decide for finite linear and concave penalties; use abstain.decide for others"
+                f"the profile of {self.loss!r} for a joint distribution knows only the corners of its lower hull: "
+                "enough for finite linear and concave penalties; use abstain.decide for others"
             )
 
         def decide_block(block: Block, profile: BlockProfile, answers: BlockAnswers) -> None:

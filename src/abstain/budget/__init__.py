@@ -17,9 +17,10 @@ from typing import Any, Literal, Protocol, TypeAlias, Unpack, overload
 
 import numpy as np
 
-from abstain._core.expected_bounds import ExpectedLossBounds, accept_intervals
 from abstain._core.belief import Belief, of_single_labels, read_belief
+from abstain._core.expected_bounds import ExpectedLossBounds, accept_intervals
 from abstain._core.intervals import Intervals
+from abstain._core.joint import Joint
 from abstain._core.losses import (
     DecomposableLoss,
     FMeasure,
@@ -32,10 +33,9 @@ from abstain._core.losses import (
 )
 from abstain._core.penalties import BoundPenalty
 from abstain._core.prediction import PartialPrediction, PartialRanking
-from abstain._core.probabilities import Probabilities
 from abstain._core.profile import RiskProfile
 from abstain._utils.backends import lazy_backend
-from abstain._utils.errors import InvalidLoss
+from abstain._utils.errors import InvalidBudget, InvalidLoss
 from abstain.budget._allocation import Allocation, Bill, LazyAllocation, Price
 from abstain.budget._limits import BudgetRequest, ByLabel, ReviewLimits
 from abstain.budget._per_entry import EntryProblem, solve_by_entry
@@ -146,16 +146,15 @@ def solve(
     if not isinstance(probabilities, RiskProfile):
         table = read_belief(probabilities)
         table.warn_if_softmax()
-        return solve_request(table, as_loss("hamming" if loss is None else loss), request)
+        chosen = as_loss("hamming" if loss is None else loss)
+        return solve_request(table, chosen, request)
     own = probabilities.loss
     if loss is not None and not as_loss(loss).is_same_as(own):
         raise InvalidLoss(f"the profile is one for {own!r}; loss={loss!r} would need another")
     return solve_request(probabilities, own, request)
 
 
-def solve_request(
-    source: Belief | RiskProfile[Any], loss: Loss, request: BudgetRequest
-) -> Allocation[Any]:
+def solve_request(source: Belief | RiskProfile[Any], loss: Loss, request: BudgetRequest) -> Allocation[Any]:
     """Return the allocation for a table or a profile in memory."""
     table = source.probabilities if isinstance(source, RiskProfile) else source
     loss.check(table.n_labels)
@@ -164,9 +163,17 @@ def solve_request(
         loss.accept_sparse()
     if isinstance(table, Intervals):
         accept_intervals(loss, table, None)
+    if isinstance(table, Joint):
+        loss.accept_joint()
+        if request.per_instance is not None and loss.joint_profile_is_hull:
+            raise InvalidBudget(
+                f"per_instance={request.per_instance}: a limit for each instance needs the least {loss.title} loss for "
+                "every number of abstentions, which is known at some of them only for a joint distribution; leave the "
+                "limit out, or solve for the marginals of the joint distribution"
+            )
     limits = request.limits(loss, (table.n_rows, table.n_labels), table.axes)
     if loss.is_decomposable:
-        allocation: Allocation[Any] = solve_by_entry(EntryProblem(table, loss, limits))
+        allocation: Allocation[Any] = solve_by_entry(EntryProblem(of_single_labels(table), loss, limits))
     else:
         allocation = solve_by_instance(source, loss, limits)
     if isinstance(table, Intervals):

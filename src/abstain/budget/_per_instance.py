@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from abstain._core.decision import decide_and_count, decide_table
 from abstain._core.belief import Belief
+from abstain._core.decision import decide_and_count, decide_table
 from abstain._core.kernels.savings import best_allocation
 from abstain._core.losses import Loss
 from abstain._core.penalties import Capped, Linear, Penalty
@@ -109,9 +109,7 @@ def max_moved_reviews() -> int:
     return int(np.sqrt(MAX_OPERATIONS) / 2)
 
 
-def solve_by_instance(
-    source: Belief | RiskProfile[Any], loss: Loss, limits: Limits
-) -> Allocation[Any]:
+def solve_by_instance(source: Belief | RiskProfile[Any], loss: Loss, limits: Limits) -> Allocation[Any]:
     """Return the allocation for any loss; a profile is made where there is none, whole or only where it matters."""
     table = source.probabilities if isinstance(source, RiskProfile) else source
     if limits.total is None:  # without a budget the reviews are worth what they cost: the decision itself

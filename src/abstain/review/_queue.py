@@ -10,6 +10,7 @@ from scipy import sparse
 
 from abstain._core.belief import read_belief
 from abstain._core.intervals import Intervals
+from abstain._core.joint import Joint
 from abstain._core.kernels.bounds import as_bounds
 from abstain._core.losses import LossLike, as_loss
 from abstain._core.prediction import ABSTAIN, Prediction
@@ -21,6 +22,7 @@ from abstain._utils.errors import InvalidLabels, InvalidLoss, InvalidProbabiliti
 from abstain._utils.frames import make_frame
 from abstain._utils.html import table
 from abstain._utils.wording import plural
+from abstain.review._joint_savings import savings_of_joint
 
 SHOWN_ENTRIES = 8  # in the text and the table of a notebook
 
@@ -153,9 +155,12 @@ def review_queue(probabilities: Any, prediction: Any, *, loss: LossLike = "hammi
     place where the label does least harm. For Hamming it is min(fn·p, fp·(1 − p)); for the other losses it depends on
     the other answers of the instance, so that the savings of two reviews do not simply add up.
 
+    Of a joint distribution (`Samples`, `Mixture`), an answer also informs about the other labels: what that saves, if
+    the machine answered all of them, is added.
+
     Parameters
     ----------
-    probabilities : array-like, frame, sparse matrix or Intervals of shape (n_instances, n_labels)
+    probabilities : array-like, frame, sparse matrix, Intervals, Samples or Mixture of shape (n_instances, n_labels)
         As for `abstain.decide`. With intervals, reviews save expected loss of the worst case.
     prediction : PartialPrediction, PartialRanking (for the rank loss), or array-like of shape (n_instances, n_labels)
         The answers: 1, 0, or −1 for an abstention.
@@ -191,6 +196,12 @@ def review_queue(probabilities: Any, prediction: Any, *, loss: LossLike = "hammi
     if is_sparse:
         chosen.accept_sparse()
     table.axes.require_labels(chosen.label_names, repr(chosen))
+    if isinstance(table, Joint):
+        chosen.accept_joint()
+        row, label, saves = savings_of_joint(table, chosen, partial.to_dense())
+        order = np.argsort(-saves, kind="stable")
+        row, label = row[order], label[order]
+        return ReviewQueue(row, label, table.matrix[row, label], saves[order], table.axes)
     if isinstance(table, Intervals):
         chosen.accept_intervals()
         blocks: Any = aligned_intervals(table.ends(), partial, chosen.entries_per_block)

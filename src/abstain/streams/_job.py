@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Protocol
 
-from abstain._core.decision import decide_table
 from abstain._core.belief import read_belief
+from abstain._core.decision import decide_table
 from abstain._core.intervals import IntervalRule, Intervals
 from abstain._core.losses import Loss, LossLike, as_loss
 from abstain._core.penalties import Penalty, PenaltyLike, as_penalty

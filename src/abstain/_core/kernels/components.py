@@ -45,6 +45,12 @@ class Components(NamedTuple):
         """The row that each component belongs to."""
         return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
 
+    def take(self, i: int) -> "Components":
+        """Return the components of one row."""
+        part = slice(self.indptr[i], self.indptr[i + 1])
+        size = np.array([0, part.stop - part.start], np.int64)
+        return Components(size, self.weights[part], self.index[part], self.values)
+
     def of_rows(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weighted sums over the components of each row, given a value (or several) of each component."""
         weighted = values * (self.weights if values.ndim == 1 else self.weights[:, np.newaxis])
@@ -52,7 +58,14 @@ class Components(NamedTuple):
 
     def marginals(self) -> NDArray[np.float64]:
         """Return the probability of each label, (n, m)."""
-        return np.clip(self.of_rows(self.values[self.index].astype(np.float64)), 0.0, 1.0)
+        p = self.values[self.index].astype(np.float64)
+        return share_of(self.of_rows(p), self.of_rows(1.0 - p))
+
+
+def share_of(relevant: NDArray[np.float64], irrelevant: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the share of the first of two chances, which add up to 1 but for rounding: exactly 1 if the second is 0."""
+    share: NDArray[np.float64] = relevant / (relevant + irrelevant)
+    return share
 
 
 class RowPenalties(NamedTuple):

@@ -214,9 +214,7 @@ def _search(costs, counts, label_costs, tie, node_limit, is_ranked):
             # The total of ranking what is not left out, and of ranking no more than what is ranked.
             for least in (LEFT_OUT, UNDECIDED):
                 for s in range(m):
-                    trial[s] = states[n_nodes, s] == RANKED or (
-                        least == LEFT_OUT and states[n_nodes, s] == UNDECIDED
-                    )
+                    trial[s] = states[n_nodes, s] == RANKED or (least == LEFT_OUT and states[n_nodes, s] == UNDECIDED)
                 total, n = _total(costs, counts, label_costs, trial), m - np.count_nonzero(trial)
                 if _is_better(total, n, best, n_abstained, tie):
                     best, n_abstained = _improve(costs, counts, label_costs, tie, trial)

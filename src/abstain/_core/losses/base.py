@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain._core.blocks import Block, StoredEntries
+from abstain._core.joint import SearchLimits
 from abstain._core.kernels import labelwise
 from abstain._core.kernels.bounds import as_bounds
-from abstain._core.joint import SearchLimits
 from abstain._core.kernels.choice import choose
 from abstain._core.kernels.components import Components, RowPenalties
 from abstain._core.kernels.labelwise import ErrorCosts
@@ -276,7 +276,7 @@ class Loss(ABC):
     def decide_joint(
         self, block: Block, joint: Components, penalty: BoundPenalty, limits: SearchLimits, out: BlockAnswers
     ) -> None:
-        """Write the best answers of a block of joint distributions that are found, their expected loss and their gap."""
+        """Write the best answers that are found for a block of joint distributions, their expected loss and gap."""
         assert out.gap is not None
         self._start_from_marginals(block, joint.marginals(), penalty, out)
         self.search_joint(joint, self._row_penalties(penalty, joint.shape), limits, out.codes, out.gap)
@@ -284,9 +284,7 @@ class Loss(ABC):
         charged = penalty.charge(abstained.sum(axis=1), abstained)
         out.expected[:] = self.expected_of_joint(joint, out.codes) + charged
 
-    def _start_from_marginals(
-        self, block: Block, marginals: Floats, penalty: BoundPenalty, out: BlockAnswers
-    ) -> None:
+    def _start_from_marginals(self, block: Block, marginals: Floats, penalty: BoundPenalty, out: BlockAnswers) -> None:
         """Write the decision from the marginals; labels with prices count with the average price."""
         if penalty.label_costs is not None and not self.is_decomposable:
             average = penalty.label_costs.mean() * np.arange(len(penalty.counts))
@@ -318,7 +316,7 @@ class Loss(ABC):
         raise NotImplementedError
 
     def expected_of_joint(self, joint: Components, codes: Codes) -> Floats:
-        """E[ℓ(y_D, ŷ_D)] of each row: the weighted mean over the components, in each of which labels are independent."""
+        """E[ℓ(y_D, ŷ_D)] of each row: the weighted mean over components in which the labels are independent."""
         values, repeated = joint.values[joint.index], codes[joint.row]
         block = Block(slice(0, len(values)), values.shape, values)
         if joint.are_samples:
@@ -358,8 +356,10 @@ class Loss(ABC):
         self.attain(block, p, profile, n_abstained, out.codes)
 
     def decide_from_answers(self, profile: BlockProfile, penalty: BoundPenalty, out: BlockAnswers) -> None:
-        """Write the best of the answers that a profile of joint distributions holds, and their expected loss and gap."""
-        assert profile.answers is not None and profile.gap is not None and out.gap is not None
+        """Write the best of the answers that a profile of joint distributions holds, their expected loss and gap."""
+        assert profile.answers is not None
+        assert profile.gap is not None
+        assert out.gap is not None
         n = len(profile.values)
         n_abstained = np.empty(n, np.intp)
         counted, tie = penalty.counted(self.tie_scale)
@@ -385,6 +385,12 @@ class Loss(ABC):
     @abstractmethod
     def expected(self, block: Block, p: Any, codes: Codes) -> Floats:
         """E[ℓ(y_D, ŷ_D)] of each row, for independent labels with probabilities p and any answers."""
+
+    def with_answer(self, codes: Codes, label: int) -> Codes:
+        """Return the answers of an instance with each possible answer to an abstained label, a row each."""
+        both = np.repeat(codes[np.newaxis], 2, axis=0)
+        both[:, label] = 0, 1
+        return both
 
     def savings(self, block: Block, p: Any, codes: Codes, rows: Counts, columns: Counts) -> Floats:
         """Return what reviews of abstained labels save: how much the best answer to one label alone would add to E[ℓ].

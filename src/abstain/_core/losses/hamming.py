@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from abstain._core.blocks import Block, StoredEntries
+from abstain._core.joint import SearchLimits
 from abstain._core.kernels import labelwise
 from abstain._core.kernels.bounds import Bounds, as_bounds
 from abstain._core.kernels.choice import choose
+from abstain._core.kernels.components import Components
 from abstain._core.kernels.labelwise import ErrorCosts, SparseEntries
 from abstain._core.losses.base import BlockAnswers, Codes, Counts
 from abstain._core.losses.labelwise import LabelwiseLoss
@@ -46,6 +48,7 @@ class DecomposableLoss(LabelwiseLoss):
 
     is_decomposable = True
     takes_sparse = True
+    takes_joint = True
     tie_scale = 0.0
 
     @abstractmethod
@@ -87,6 +90,11 @@ class DecomposableLoss(LabelwiseLoss):
     def decide_skeptically(self, block: Block, p: Bounds, penalty: BoundPenalty, out: BlockAnswers) -> None:
         price = _price_of_each_label(block, penalty)
         labelwise.answer_where_certain(p, self.block_error_costs(block), price, out.codes, out.expected)
+
+    def decide_joint(
+        self, block: Block, joint: Components, penalty: BoundPenalty, limits: SearchLimits, out: BlockAnswers
+    ) -> None:
+        self.decide(block, joint.marginals(), penalty, out)
 
     def decides_by_entry(self, penalty: BoundPenalty) -> bool:
         return penalty.slope is not None

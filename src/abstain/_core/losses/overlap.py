@@ -8,9 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain._core.blocks import Block
-from abstain._core.kernels import overlap
+from abstain._core.joint import SearchLimits
+from abstain._core.kernels import overlap, overlap_of_joint
 from abstain._core.kernels.bounds import Bounds, as_bounds
+from abstain._core.kernels.components import Components, RowPenalties
+from abstain._core.kernels.overlap_of_joint import OverlapLimits
 from abstain._core.kernels.quadrature import longest_reach, reciprocal_rule
+from abstain._core.kernels.sample_overlap import OverlapMeasure
 from abstain._core.losses.base import BlockAnswers, BlockProfile, Codes, Counts, read_parameter, start_at
 from abstain._core.losses.two_ends import Ends, TwoEndedLoss, sorted_decreasing
 from abstain._core.penalties import BoundPenalty
@@ -19,11 +23,16 @@ from abstain._utils.numbers import read_number
 from abstain._utils.types import Floats
 
 
+LAGRANGIAN_STEPS = 60
+"""Subgradient steps of the lower bound for samples."""
+
+
 class OverlapLoss(TwoEndedLoss):
     """1 minus the measure of the answered labels: 1 on the most likely ones, 0 on the least likely."""
 
     entries_per_block = 1 << 14
     takes_sparse = True
+    takes_joint = True
 
     def __init__(self, zero_division: float = 1.0) -> None:
         self.zero_division = read_parameter(zero_division, "zero_division", self, "0 or 1", lambda x: x in (0, 1))
@@ -32,6 +41,10 @@ class OverlapLoss(TwoEndedLoss):
     @abstractmethod
     def rule(self, n_labels: int) -> overlap.OverlapRule:
         """Return how one more label changes the expected measure, for blocks of at most n_labels labels."""
+
+    @abstractmethod
+    def measure(self, n_labels: int) -> OverlapMeasure:
+        """Return the measure as searches for labels that depend on each other take it."""
 
     @abstractmethod
     def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
@@ -95,6 +108,12 @@ class OverlapLoss(TwoEndedLoss):
 
     def answer_sides(self, bounds: Bounds, sides: Codes, codes: Codes) -> None:
         codes[:] = sides
+
+    def search_joint(
+        self, joint: Components, penalties: RowPenalties, limits: SearchLimits, codes: Codes, gap: Floats
+    ) -> None:
+        work = OverlapLimits(limits.node_limit, LAGRANGIAN_STEPS, limits.certify)
+        overlap_of_joint.decide_overlap_of_joint(joint, penalties, self.measure(joint.shape[1]), work, codes, gap)
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
         predicted, answered = codes == 1, codes >= 0
@@ -176,6 +195,12 @@ class FMeasure(OverlapLoss):
     def rule(self, n_labels: int) -> overlap.OverlapRule:
         return _f_rule(self.beta, n_labels)
 
+    def measure(self, n_labels: int) -> OverlapMeasure:
+        precision_share, recall_share = _shares(self.beta)
+        return OverlapMeasure(
+            precision_share, recall_share, recall_share, self.zero_division, self.rule(n_labels)
+        )
+
     def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
         precision_share, recall_share = _shares(self.beta)
         return precision_share * predicted + recall_share * relevant
@@ -208,6 +233,9 @@ class Jaccard(OverlapLoss):
 
     def rule(self, n_labels: int) -> overlap.OverlapRule:
         return _jaccard_rule(n_labels)
+
+    def measure(self, n_labels: int) -> OverlapMeasure:
+        return OverlapMeasure(1.0, 1.0, 0.0, self.zero_division, self.rule(n_labels))
 
     def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
         return predicted + relevant - true_positives

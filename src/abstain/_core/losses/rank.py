@@ -83,13 +83,18 @@ class Rank(TwoEndedLoss):
         self, joint: Components, penalties: RowPenalties, limits: SearchLimits, codes: Codes, gap: Floats
     ) -> None:
         ranking_of_joint.decide_ranking(
-            joint, joint.marginals(), penalties.counts, penalties.tie, penalties.label_costs, limits.node_limit, codes, gap
+            joint,
+            joint.marginals(),
+            penalties.counts,
+            penalties.tie,
+            penalties.label_costs,
+            limits.node_limit,
+            codes,
+            gap,
         )
 
     def profile_joint(self, joint: Components, limits: SearchLimits, out: BlockProfile) -> None:
-        ranking_of_joint.profile_of_joint(
-            joint, joint.marginals(), limits.node_limit, out.values, out.answers, out.gap
-        )
+        ranking_of_joint.profile_of_joint(joint, joint.marginals(), limits.node_limit, out.values, out.answers, out.gap)
 
     def best_ends(self, ranked: Bounds, penalty: BoundPenalty) -> Ends:
         profile, n = self.empty_profile(ranked.shape), ranked.shape[0]
@@ -114,6 +119,9 @@ class Rank(TwoEndedLoss):
 
     def highest_cost(self, n_labels: int) -> float:
         return (n_labels - 1) / 4  # a pair is in the wrong order with a chance of p_j · (1 − p_i) ≤ ¼, as p_j ≤ p_i
+
+    def with_answer(self, codes: Codes, label: int) -> Codes:
+        return _with_label_at_each_place(codes, label)
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
         # There are q labels before position q; before t relevant labels there are t(t − 1)/2 relevant ones in all.

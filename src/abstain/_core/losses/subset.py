@@ -4,10 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain._core.blocks import Block
-from abstain._core.kernels import labelwise
+from abstain._core.joint import SearchLimits
+from abstain._core.kernels import labelwise, subset_of_joint
 from abstain._core.kernels.bounds import Bounds, as_bounds
+from abstain._core.kernels.components import Components, RowPenalties
 from abstain._core.kernels.labelwise import ErrorCosts
-from abstain._core.losses.base import Codes, Counts
+from abstain._core.losses.base import BlockProfile, Codes, Counts
 from abstain._core.losses.labelwise import LabelwiseLoss
 from abstain._utils.types import Floats
 
@@ -31,6 +33,7 @@ class SubsetZeroOne(LabelwiseLoss):
     unit_description = "an instance with any wrong answer costs 1"
     text_forms = ("subset",)
     takes_sparse = True
+    takes_joint = True
 
     def __repr__(self) -> str:
         return "SubsetZeroOne()"
@@ -41,6 +44,16 @@ class SubsetZeroOne(LabelwiseLoss):
 
     def accumulate(self, sorted_costs: Floats, values: Floats) -> None:
         labelwise.profile_of_product(sorted_costs, values)
+
+    def search_joint(
+        self, joint: Components, penalties: RowPenalties, limits: SearchLimits, codes: Codes, gap: Floats
+    ) -> None:
+        subset_of_joint.decide_subset(joint, penalties, limits.node_limit, codes, gap)
+
+    def profile_joint(self, joint: Components, limits: SearchLimits, out: BlockProfile) -> None:
+        assert out.answers is not None
+        assert out.gap is not None
+        subset_of_joint.hull_of_subset(joint, limits.node_limit, out.values, out.answers, out.gap)
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
         return np.where(truth, codes == 0, codes == 1).any(axis=1).astype(np.float64)
