@@ -37,7 +37,7 @@ def test_every_name_is_there():
         *("br-lr", "br-svm", "br-nystroem-svm"),
         *("cc-lr", "cc-svm", "cc-nystroem-svm"),
         *("ecc-lr", "ecc-svm", "ecc-nystroem-svm"),
-        *("ncc", "credal-forest"),
+        *("pcc-lr", "ncc", "credal-forest"),
     ) == learners.NAMES
 
 

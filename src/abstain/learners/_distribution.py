@@ -221,7 +221,10 @@ class OfForest:
         leaves = _leaves(forest, training.X)
         trees = []
         for t in range(leaves.shape[1]):
-            weight = training.weight if bags is None else training.weight * np.bincount(bags[t], minlength=n)
+            weight = training.weight
+            if bags is not None:  # since scikit-learn 1.8 weights decide which rows are drawn, before what they count
+                counts = np.bincount(bags[t], minlength=n)
+                weight = counts.astype(np.float64) if hasattr(forest, "_sample_weight") else weight * counts
             used = weight > 0
             trees.append(Tree.of(np.where(used, leaves[:, t], leaves[used, t][0]), weight))
         return cls(forest, LeafVectors.of(trees, training.labels))
