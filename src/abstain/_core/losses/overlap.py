@@ -111,8 +111,14 @@ class OverlapLoss(TwoEndedLoss):
     def search_joint(
         self, joint: Components, penalties: RowPenalties, limits: SearchLimits, codes: Codes, gap: Floats
     ) -> None:
-        work = OverlapLimits(limits.node_limit, LAGRANGIAN_STEPS, limits.certify)
-        overlap_of_joint.decide_overlap_of_joint(joint, penalties, self.measure(joint.shape[1]), work, codes, gap)
+        measure = self.measure(joint.shape[1])
+        overlap_of_joint.decide_overlap_of_joint(joint, penalties, measure, _overlap_limits(limits), codes, gap)
+
+    def profile_joint(self, joint: Components, limits: SearchLimits, out: BlockProfile) -> None:
+        assert out.answers is not None
+        assert out.gap is not None
+        measure = self.measure(joint.shape[1])
+        overlap_of_joint.hull_of_overlap(joint, measure, _overlap_limits(limits), out.values, out.answers, out.gap)
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
         predicted, answered = codes == 1, codes >= 0
@@ -238,6 +244,10 @@ class Jaccard(OverlapLoss):
 
     def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
         return predicted + relevant - true_positives
+
+
+def _overlap_limits(limits: SearchLimits) -> OverlapLimits:
+    return OverlapLimits(limits.node_limit, LAGRANGIAN_STEPS, limits.certify)
 
 
 def _shares(beta: float) -> tuple[float, float]:
