@@ -265,17 +265,20 @@ def programme(weights, values, counts, label_costs):
 
 def test_equals_integer_programmes():
     m, rng = 30, np.random.default_rng(0)
-    topics = rng.random((4, m)) ** 2
-    values = np.unique((rng.random((60, m)) < topics[rng.integers(0, 4, 60)]).astype(np.uint8), axis=0)
+    topics = rng.integers(0, 2, (3, m))
+    noise = rng.random((60, m)) < 0.5 * rng.random(m) ** 4
+    values = np.unique((topics[rng.integers(0, 3, 60)] ^ noise).astype(np.uint8), axis=0)
+    assert len(values) > 50
     row = (rng.dirichlet(np.ones(len(values))), values)
     a, none = np.arange(m + 1.0), np.zeros(m)
     for penalties in (
         counted(0.02 * a, none, linear=True, concave=True, n=1),
-        RowPenalties(0.0 * a[np.newaxis], TIE, True, True, rng.random(m) * 0.08),
-        RowPenalties(0.005 * a[np.newaxis], TIE, True, True, rng.random(m) * 0.04),
+        RowPenalties(0.0 * a[np.newaxis], TIE, True, True, rng.random(m) * 0.04),
+        RowPenalties(0.01 * a[np.newaxis], TIE, True, True, rng.random(m) * 0.02),
     ):
         codes, gap = decided([row], penalties)
         assert gap[0] == 0
+        assert 0 < (codes == -1).sum() < m
         mine = totals_of(*row, codes, penalties, 0)[0]
         assert mine == pytest.approx(programme(*row, penalties.counts[0], penalties.label_costs), abs=1e-7)
 
