@@ -80,7 +80,10 @@ def _with_counts(row, counts):
 
 @kernel
 def _below_by_cuts(row, samples, price, limit, codes):
-    """What `_below` says, from samples."""
+    """Find the answer of least loss and price of its abstentions if that is below the limit, from samples.
+
+    It is written into `codes`. Returns whether it is found, and a bound of all such sums.
+    """
     opened = np.zeros(samples.words.shape[1], np.uint64)
     n_components, m = row.p.shape
     found, reference = cheapest_of_samples(samples, n_components, price + row.label_costs, limit, opened)
@@ -97,7 +100,7 @@ def _below_by_cuts(row, samples, price, limit, codes):
 def _below(row, samples, node_limit, price, limit, codes):
     """Find the answer of least loss and price of its abstentions if that is below the limit.
 
-    It is written into `codes`, which otherwise may change, too. Returns whether it is found, and a bound of all such
+    It is written into `codes`, which may change even if none is found. Returns whether it is, and a bound of all such
     sums. `samples` is None for mixtures.
     """
     if samples is not None:
