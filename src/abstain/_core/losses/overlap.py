@@ -119,6 +119,7 @@ class OverlapLoss(TwoEndedLoss):
         assert out.gap is not None
         measure = self.measure(joint.shape[1])
         overlap_of_joint.hull_of_overlap(joint, measure, _overlap_limits(limits), out.values, out.answers, out.gap)
+        out.gap[np.isinf(out.values)] = 0.0
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
         predicted, answered = codes == 1, codes >= 0
