@@ -27,7 +27,7 @@ class Components(NamedTuple):
 
     indptr: NDArray[np.int64]
     weights: NDArray[np.float64]
-    index: NDArray[np.int64]
+    index: NDArray[np.int64]  # type: ignore[assignment]  # hides tuple.index
     values: NDArray[Any]
 
     @property

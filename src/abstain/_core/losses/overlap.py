@@ -22,8 +22,14 @@ from abstain._utils.errors import InvalidLoss
 from abstain._utils.numbers import read_number
 from abstain._utils.types import Floats
 
-LAGRANGIAN_STEPS = 60
+LAGRANGIAN_STEPS = 100
 """Subgradient steps of the lower bound for samples."""
+
+LABELS_OF_FULL_LIMIT = 20
+"""The node limit is for so many labels; a node of more takes longer."""
+
+UNCERTIFIED_SHARE = 20
+"""Of so many nodes one is visited if nothing is to be proved."""
 
 
 class OverlapLoss(TwoEndedLoss):
@@ -112,13 +118,17 @@ class OverlapLoss(TwoEndedLoss):
         self, joint: Components, penalties: RowPenalties, limits: SearchLimits, codes: Codes, gap: Floats
     ) -> None:
         measure = self.measure(joint.shape[1])
-        overlap_of_joint.decide_overlap_of_joint(joint, penalties, measure, _overlap_limits(limits), codes, gap)
+        overlap_of_joint.decide_overlap_of_joint(
+            joint, penalties, measure, _overlap_limits(limits, joint.shape[1]), codes, gap
+        )
 
     def profile_joint(self, joint: Components, limits: SearchLimits, out: BlockProfile) -> None:
         assert out.answers is not None
         assert out.gap is not None
         measure = self.measure(joint.shape[1])
-        overlap_of_joint.hull_of_overlap(joint, measure, _overlap_limits(limits), out.values, out.answers, out.gap)
+        overlap_of_joint.hull_of_overlap(
+            joint, measure, _overlap_limits(limits, joint.shape[1]), out.values, out.answers, out.gap
+        )
         out.gap[np.isinf(out.values)] = 0.0
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
@@ -203,9 +213,7 @@ class FMeasure(OverlapLoss):
 
     def measure(self, n_labels: int) -> OverlapMeasure:
         precision_share, recall_share = _shares(self.beta)
-        return OverlapMeasure(
-            precision_share, recall_share, recall_share, self.zero_division, self.rule(n_labels)
-        )
+        return OverlapMeasure(precision_share, recall_share, recall_share, self.zero_division, self.rule(n_labels))
 
     def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
         precision_share, recall_share = _shares(self.beta)
@@ -247,8 +255,10 @@ class Jaccard(OverlapLoss):
         return predicted + relevant - true_positives
 
 
-def _overlap_limits(limits: SearchLimits) -> OverlapLimits:
-    return OverlapLimits(limits.node_limit, LAGRANGIAN_STEPS, limits.certify)
+def _overlap_limits(limits: SearchLimits, n_labels: int) -> OverlapLimits:
+    nodes = limits.node_limit if limits.certify else limits.node_limit // UNCERTIFIED_SHARE
+    nodes = min(nodes, nodes * LABELS_OF_FULL_LIMIT // n_labels)
+    return OverlapLimits(max(1, nodes), LAGRANGIAN_STEPS, limits.certify)
 
 
 def _shares(beta: float) -> tuple[float, float]:
