@@ -45,7 +45,7 @@ class OverlapRule(NamedTuple):
 
 
 @kernel
-def _fill_tails(p, rule, tails):
+def fill_tails(p, rule, tails):
     """tails[l, q] for every l and term q."""
     m = p.shape[0]
     for q in range(rule.weights.shape[0]):
@@ -74,7 +74,7 @@ def _fill_columns(p, rule, tail, columns):
 
 
 @kernel
-def _fill_zeros(p, nothing, zeros):
+def fill_zeros(p, nothing, zeros):
     """zeros[a] = the value of answering 0 from label a on and nothing before; without any answer it is 1."""
     m = p.shape[0]
     none_relevant = nothing
@@ -85,7 +85,7 @@ def _fill_zeros(p, nothing, zeros):
 
 
 @kernel
-def _fill_heads(p, rule, heads, misses, terms):
+def fill_heads(p, rule, heads, misses, terms):
     """heads[k, q] for k ≥ 1, and how many terms[k] of it matter. `misses` is scratch: the head without its hits."""
     count = rule.weights.shape[0]
     for q in range(count):
@@ -103,7 +103,7 @@ def _fill_heads(p, rule, heads, misses, terms):
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
-def _value_and_slope(heads, k, tails, l, fade_out, count):
+def value_and_slope(heads, k, tails, l, fade_out, count):
     """value(k, l) and Σ heads·fade_out·tails: times p_{l−1}, what value(k, l) gained over value(k, l − 1).
 
     Whole arrays and indices, here and below: views would be reference-counted, which takes longer than the sum.
@@ -117,7 +117,7 @@ def _value_and_slope(heads, k, tails, l, fade_out, count):
 
 
 @kernel
-def _bound_inside(p, penalty, floor, concave, k, lo, hi, at_lo, at_hi):
+def bound_inside(p, penalty, floor, concave, k, lo, hi, at_lo, at_hi):
     """An upper bound of value(k, l) − penalty[l − k] over lo < l < hi, from (value, slope) at both ends.
 
     The increments of value between lo and hi lie between p[hi − 1]·slope(lo) and p[lo]·slope(hi). If the penalty is
@@ -134,7 +134,7 @@ def _bound_inside(p, penalty, floor, concave, k, lo, hi, at_lo, at_hi):
 
 
 @kernel
-def _push(stack, top, lo, hi, at_lo, at_hi, bound):
+def push(stack, top, lo, hi, at_lo, at_hi, bound):
     stack[top, 0], stack[top, 1] = lo, hi
     stack[top, 2], stack[top, 3] = at_lo
     stack[top, 4], stack[top, 5] = at_hi
@@ -151,7 +151,7 @@ def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends,
     """
     m = p.shape[0]
     found_gain, found_a, bound_of_all = 0.0, -1, -np.inf
-    _push(stack, 0, k, m, (ends[k, 0], ends[k, 1]), (ends[k, 2], ends[k, 3]), ends[k, 4])
+    push(stack, 0, k, m, (ends[k, 0], ends[k, 1]), (ends[k, 2], ends[k, 3]), ends[k, 4])
     top = 1
     while top > 0:
         top -= 1
@@ -161,7 +161,7 @@ def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends,
             bound_of_all = max(bound_of_all, stack[top, 6])
             continue
         mid = (lo + hi) // 2
-        at_mid = _value_and_slope(heads, k, tails, mid, fade_out, count)
+        at_mid = value_and_slope(heads, k, tails, mid, fade_out, count)
         gain = at_mid[0] - penalty[mid - k]
         bound_of_all = max(bound_of_all, gain)
         if gain > level and mid - k <= limit:
@@ -172,12 +172,12 @@ def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends,
                 limit = mid - k - 1
         # The left half, with fewer abstentions, ends on top of the stack.
         if hi - mid > 1:
-            bound = _bound_inside(p, penalty, floor, concave, k, mid, hi, at_mid, at_hi)
-            _push(stack, top, mid, hi, at_mid, at_hi, bound)
+            bound = bound_inside(p, penalty, floor, concave, k, mid, hi, at_mid, at_hi)
+            push(stack, top, mid, hi, at_mid, at_hi, bound)
             top += 1
         if mid - lo > 1:
-            bound = _bound_inside(p, penalty, floor, concave, k, lo, mid, at_lo, at_mid)
-            _push(stack, top, lo, mid, at_lo, at_mid, bound)
+            bound = bound_inside(p, penalty, floor, concave, k, lo, mid, at_lo, at_mid)
+            push(stack, top, lo, mid, at_lo, at_mid, bound)
             top += 1
     return found_gain, found_a, bound_of_all
 
@@ -195,17 +195,17 @@ def _best_gap(p, penalty, tie, floor, concave, heads, tails, fade_out, terms, ze
     best_bound_k = 0
     for k in range(1, m + 1):
         ends[k, 0] = ends[k, 4] = -np.inf
-        ends[k, 2], ends[k, 3] = _value_and_slope(heads, k, tails, m, fade_out, terms[k])
+        ends[k, 2], ends[k, 3] = value_and_slope(heads, k, tails, m, fade_out, terms[k])
         if ends[k, 2] - penalty[m - k] > best + slack:
             best, best_k, best_a = ends[k, 2] - penalty[m - k], k, m - k
         if k == m or ends[k, 2] - floor[0] < best - TIE:
             continue
-        ends[k, 0], ends[k, 1] = _value_and_slope(heads, k, tails, k, fade_out, terms[k])
+        ends[k, 0], ends[k, 1] = value_and_slope(heads, k, tails, k, fade_out, terms[k])
         if ends[k, 0] > best + slack:
             best, best_k, best_a = ends[k, 0], k, 0
         if m - k > 1:
             at_lo, at_hi = (ends[k, 0], ends[k, 1]), (ends[k, 2], ends[k, 3])
-            ends[k, 4] = _bound_inside(p, penalty, floor, concave, k, k, m, at_lo, at_hi)
+            ends[k, 4] = bound_inside(p, penalty, floor, concave, k, k, m, at_lo, at_hi)
             if best_bound_k == 0 or ends[k, 4] > ends[best_bound_k, 4]:
                 best_bound_k = k
     # The best gain, the k with the greatest bound first: a good first find rules out most of the others.
@@ -253,7 +253,7 @@ def _first_start(a, level, zeros, heads, tails, fade_out, terms, ends, penalty):
     for k in range(1, m - a + 1):
         bound = ends[k, 2] if k + a == m else (ends[k, 0] if a == 0 else ends[k, 4] + penalty)
         if bound >= level:
-            value, _ = _value_and_slope(heads, k, tails, k + a, fade_out, terms[k])
+            value, _ = value_and_slope(heads, k, tails, k + a, fade_out, terms[k])
             if value > best + SLACK:
                 best, best_k = value, k
     return best, best_k
@@ -282,9 +282,9 @@ def decide_overlap(ranked, penalties, ties, concave, nothing, rule, start, n_abs
             floors[r, a] = min(floors[r, a], floors[r, a + 1])
     for i in range(n):
         p = ranked.high[i]
-        _fill_tails(p, rule, tails)
-        _fill_heads(ranked.low[i], rule, heads, misses, terms)
-        _fill_zeros(p, nothing, zeros)
+        fill_tails(p, rule, tails)
+        fill_heads(ranked.low[i], rule, heads, misses, terms)
+        fill_zeros(p, nothing, zeros)
         for r in range(penalties.shape[0]):
             value, start[r, i], n_abstained[r, i] = _best_gap(
                 p, penalties[r], ties[r], floors[r], concave[r], heads, tails, rule.fade_out, terms, zeros, ends, stack
@@ -342,10 +342,10 @@ def profile_of_overlap(ranked, nothing, rule, values, start):
     for i in range(n):
         p = ranked.high[i]
         _fill_columns(p, rule, tail, columns)
-        _fill_heads(ranked.low[i], rule, heads, misses, terms)
+        fill_heads(ranked.low[i], rule, heads, misses, terms)
         best[:] = 0.0
         best_start[:] = 0
-        _fill_zeros(p, nothing, best)
+        fill_zeros(p, nothing, best)
         for k in range(1, m + 1, 2):
             length = (m - k + LANES) // LANES * LANES
             for q in range(terms[k + 1], terms[k]):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstain._core.blocks import Block
-from abstain._core.kernels import overlap
+from abstain._core.kernels import nested, overlap
 from abstain._core.kernels.bounds import Bounds, as_bounds
 from abstain._core.kernels.quadrature import longest_reach, reciprocal_rule
 from abstain._core.losses.base import BlockAnswers, BlockProfile, Codes, Counts, read_parameter, start_at
@@ -93,6 +93,22 @@ class OverlapLoss(TwoEndedLoss):
     def profile_ends(self, ranked: Bounds, values: Floats, start: NDArray[np.int32]) -> None:
         overlap.profile_of_overlap(ranked, self.zero_division, self.rule(ranked.shape[1]), values, start)
 
+    def search(self, bounds, goal, rows, found, limit):
+        b = bounds.take(rows)
+        ranked = sorted_decreasing(b)
+        m = b.shape[1]
+        if hasattr(goal, "penalty"):
+            counted, tie = goal.penalty.counted(self.tie_scale)
+            concave, only = goal.penalty.is_concave, np.full(len(rows), -1)
+        else:
+            counted, tie, concave, only = np.zeros(m + 1), 0.0, False, goal.n_abstained[rows]
+        sides, losses, a, gap = found.sides[rows], found.losses[rows], found.n_abstained[rows], np.zeros(len(rows))
+        nested.search_nested(
+            b, ranked, counted, tie, concave, only, self.zero_division, self.parts, self.rule(m), limit, sides, losses, a, gap
+        )
+        found.sides[rows], found.losses[rows], found.n_abstained[rows], found.gap[rows] = sides, losses, a, gap
+        return True
+
     def answer_sides(self, bounds: Bounds, sides: Codes, codes: Codes) -> None:
         codes[:] = sides
 
@@ -176,6 +192,11 @@ class FMeasure(OverlapLoss):
     def rule(self, n_labels: int) -> overlap.OverlapRule:
         return _f_rule(self.beta, n_labels)
 
+    @property
+    def parts(self):
+        a, b = _shares(self.beta)
+        return nested.Parts(a, b, b)
+
     def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
         precision_share, recall_share = _shares(self.beta)
         return precision_share * predicted + recall_share * relevant
@@ -208,6 +229,10 @@ class Jaccard(OverlapLoss):
 
     def rule(self, n_labels: int) -> overlap.OverlapRule:
         return _jaccard_rule(n_labels)
+
+    @property
+    def parts(self):
+        return nested.Parts(1.0, 1.0, 0.0)
 
     def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
         return predicted + relevant - true_positives

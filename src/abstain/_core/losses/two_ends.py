@@ -58,6 +58,9 @@ class TwoEndedLoss(Loss):
     def answer_sides(self, bounds: Bounds, sides: Codes, codes: Codes) -> None:
         """Write the answers that put the labels of sides 1 first and those of sides 0 last."""
 
+    def search(self, bounds, goal, rows, found, limit):
+        return False
+
     def decide_bounds(self, block: Block, bounds: Bounds, penalty: BoundPenalty, out: BlockAnswers) -> None:
         """Write the answers of least worst-case loss of a block of intervals."""
         found = _Search(self, block, bounds, _ByPenalty(self, penalty)).run()
@@ -214,6 +217,8 @@ class _Search:
         open_rows = np.flatnonzero(shared >= 0)
         if len(open_rows):
             self.found.losses[open_rows] = self._worst_case(sides[open_rows], open_rows)
+            if self.loss.search(self.bounds, self.goal, open_rows, self.found, NODE_LABELS):
+                return self.found
             none, totals = np.full(len(open_rows), -1), self.goal.totals(ends.losses, ends.n_abstained)
             roots = _Nodes(
                 none,
