@@ -59,7 +59,10 @@ class Scratch(NamedTuple):
     is_first: NDArray[np.bool_]
     is_last: NDArray[np.bool_]
     keys: NDArray[np.float64]
-    terms: NDArray[np.float64]
+    work: NDArray[np.float64]
+    head: NDArray[np.float64]
+    misses: NDArray[np.float64]
+    tail: NDArray[np.float64]
 
 
 @kernel
@@ -77,15 +80,38 @@ def _keep(row, sides, value, a, cost):
 
 
 @kernel
-def _edges(keys, count):
-    """The least of the `count` greatest keys, and the greatest of the others; infinite where there are none."""
-    rest = keys.shape[0] - count
-    if count == 0:
-        return np.inf, keys.max()
-    if rest == 0:
-        return keys.min(), -np.inf
-    split = np.partition(keys, rest)
-    return split[rest], split[:rest].max()
+def _edges(s, count):
+    """The least of the `count` greatest keys, and the greatest of the others; infinite where there are none.
+
+    By Hoare's selection, without the allocations of `np.partition`, which take longer than the selection.
+    """
+    work, rest = s.work, s.keys.shape[0] - count
+    work[:] = s.keys
+    left, right = 0, work.shape[0] - 1
+    while left < right:
+        pivot = work[(left + right) // 2]
+        i, j = left, right
+        while i <= j:
+            while work[i] < pivot:
+                i += 1
+            while work[j] > pivot:
+                j -= 1
+            if i <= j:
+                work[i], work[j] = work[j], work[i]
+                i += 1
+                j -= 1
+        if rest <= j:
+            right = j
+        elif rest >= i:
+            left = i
+        else:
+            break
+    inside, outside = np.inf, -np.inf
+    for i in range(rest):
+        outside = max(outside, work[i])
+    for i in range(rest, work.shape[0]):
+        inside = min(inside, work[i])
+    return inside, outside
 
 
 @kernel
@@ -116,10 +142,10 @@ def _relax(row, counts, s):
     m = row.low.shape[0]
     for j in range(m):
         s.keys[j] = 2.0 if s.allowed[j] == ONE else (row.low[j] if s.allowed[j] & ONE else -1.0)
-    take_first(s.keys, row.high, _edges(s.keys, counts[0])[0], counts[0], s.is_first)
+    take_first(s.keys, row.high, _edges(s, counts[0])[0], counts[0], s.is_first)
     for j in range(m):
         s.keys[j] = -1.0 if s.allowed[j] == ZERO else (row.high[j] if s.allowed[j] & ZERO else 2.0)
-    take_last(row.low, s.keys, -_edges(-s.keys, counts[1])[0], counts[1], s.is_last)
+    take_last(row.low, s.keys, _edges(s, m - counts[1])[1], counts[1], s.is_last)
     shares = False
     for j in range(m):
         shares |= s.is_first[j] and s.is_last[j]
@@ -127,21 +153,23 @@ def _relax(row, counts, s):
     return shares
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz"})
+@kernel
 def _value(row, rule, s):
     """The expected measure, where labels may be on both sides."""
-    head, misses, tail = s.terms
+    head, misses, tail = s.head, s.misses, s.tail
     size = rule.weights.shape[0]
-    for q in range(size):
-        head[q], misses[q], tail[q] = 0.0, rule.weights[q], 1.0
+    misses[:] = rule.weights
+    head[:] = 0.0
+    tail[:] = 1.0
     for j in range(row.low.shape[0]):
-        x, y = row.low[j], row.high[j]
         if s.is_first[j]:
+            x = row.low[j]
             for q in range(size):
                 factor = rule.step[q] * (1.0 - x * rule.fade_in[q])
                 head[q] = head[q] * factor + x * rule.hit[q] * misses[q]
                 misses[q] *= factor
         if s.is_last[j]:
+            y = row.high[j]
             for q in range(size):
                 tail[q] *= 1.0 - y * rule.fade_out[q]
     value = 0.0
@@ -182,7 +210,7 @@ def _edges_of_first(row, counts, first, last, price, s):
             s.keys[j] = first * row.low[j] - _other(row, s, last, price, j)
         else:
             s.keys[j] = -np.inf
-    return _edges(s.keys, counts[0])
+    return _edges(s, counts[0])
 
 
 @kernel
@@ -195,7 +223,7 @@ def _edges_of_open(row, counts, first, last, edge, s):
         if s.allowed[j] & ZERO:
             answered = max(answered, -last * row.high[j])
         s.keys[j] = -answered if s.allowed[j] & OPEN else -np.inf
-    return _edges(s.keys, counts[2])
+    return _edges(s, counts[2])
 
 
 @kernel
@@ -253,19 +281,17 @@ def _take_best(row, counts, first, last, edge, s):
             s.sides[j] = ABSTAIN
             n_open += 1
     for j in range(m):
-        s.keys[j] = first * row.low[j] + last * row.high[j] if s.sides[j] == LAST else -np.inf
-        if s.sides[j] == LAST and not s.allowed[j] & ONE:
-            s.keys[j] = -1e300
-        elif s.sides[j] == LAST and s.allowed[j] == ONE:
-            s.keys[j] = 1e300
-    least = _edges(s.keys, counts[0])[0]
+        s.keys[j] = -np.inf
+        if s.sides[j] == LAST and s.allowed[j] & ONE:
+            s.keys[j] = np.inf if s.allowed[j] == ONE else first * row.low[j] + last * row.high[j]
+    least = _edges(s, counts[0])[0]
     n_first = 0
     for j in range(m):
         if s.keys[j] > least:
             s.sides[j] = FIRST
             n_first += 1
     for j in range(m):
-        if n_first < counts[0] and s.keys[j] == least:
+        if n_first < counts[0] and s.keys[j] == least and s.sides[j] == LAST:
             s.sides[j] = FIRST
             n_first += 1
     for j in range(m):
@@ -273,26 +299,28 @@ def _take_best(row, counts, first, last, edge, s):
 
 
 @kernel
-def _search_node(row, counts, cost, parts, rule, s):
+def _search_node(row, counts, cost, parts, rule, s, value, sum_low, sum_high):
     """Rule out what cannot be better than what was found; returns the label to branch on, −1 if nothing is left.
 
     Returns a bound of the gain, too.
     """
     low, high, a, m = row.low, row.high, counts[2], row.low.shape[0]
+    is_root = value >= 0.0  # then the tables have its relaxation; mostly the bound is enough
     while True:
-        if not _settle_counts(s.allowed, counts):
-            return -1, -np.inf
         row.best[VISITS] -= m
-        shares = _relax(row, counts, s)
-        value = _value(row, rule, s)
-        if not shares:
-            _keep(row, s.sides, value, a, cost)
-        if value - cost <= _level(row, a):
-            return -1, -np.inf
-        sum_low = sum_high = 0.0
-        for j in range(m):
-            sum_low += low[j] if s.is_first[j] else 0.0
-            sum_high += high[j] if s.is_last[j] else 0.0
+        if not is_root:
+            if not _settle_counts(s.allowed, counts):
+                return -1, -np.inf
+            shares = _relax(row, counts, s)
+            value = _value(row, rule, s)
+            if not shares:
+                _keep(row, s.sides, value, a, cost)
+            if value - cost <= _level(row, a):
+                return -1, -np.inf
+            sum_low = sum_high = 0.0
+            for j in range(m):
+                sum_low += low[j] if s.is_first[j] else 0.0
+                sum_high += high[j] if s.is_last[j] else 0.0
         first, last = _least_changes(value, _level(row, a) + cost, sum_low, sum_high, counts[0], parts)
         most = value - first * sum_low + last * sum_high
         prices = 0.0, 0.0
@@ -309,6 +337,13 @@ def _search_node(row, counts, cost, parts, rule, s):
         room = most + total - cost - _level(row, a)
         if room <= 0.0:
             return -1, -np.inf
+        if is_root:
+            is_root = False
+            keys = s.keys.copy()
+            if not _relax(row, counts, s):
+                _keep(row, s.sides, value, a, cost)
+                return -1, -np.inf
+            s.keys[:] = keys
         any_ruled_out = _rule_out(row, last, prices[0], inside, outside, room, s)
         bound = most + total - cost
         if any_open:
@@ -331,7 +366,7 @@ def _search_node(row, counts, cost, parts, rule, s):
 
 
 @kernel
-def _search(row, k, a, value, cost, parts, rule, s, stack, bounds):
+def _search(row, k, a, value, cost, sums, parts, rule, s, stack, bounds):
     """Search the predictions with k labels answered 1 and a abstained, whose relaxation has this value."""
     m = row.low.shape[0]
     counts = k, m - k - a, a
@@ -346,7 +381,8 @@ def _search(row, k, a, value, cost, parts, rule, s, stack, bounds):
             row.best[UNSEARCHED] = max(row.best[UNSEARCHED], bounds[top])
             continue
         s.allowed[:] = stack[top]
-        label, bound = _search_node(row, counts, cost, parts, rule, s)
+        label, bound = _search_node(row, counts, cost, parts, rule, s, value, sums[0, k], sums[1, k + a])
+        value = -1.0
         if label >= 0:
             for c in range(3):
                 if s.allowed[label] & (1 << c):
@@ -372,19 +408,27 @@ def search_nested(bounds, ranked, counted, tie, concave, only, nothing, parts, r
     stack, node_bounds = np.empty((depth, m), np.int8), np.empty(depth)
     s = Scratch(
         np.empty(m, np.int8), np.empty(m, np.int8), np.empty(m, np.bool_), np.empty(m, np.bool_), np.empty(m),
-        np.empty((3, size)),
+        np.empty(m), np.empty(size), np.empty(size), np.empty(size),
     )  # fmt: skip
+    sums = np.zeros((2, m + 1))  # of the first lower ends, and of the upper ends from there on
     floor = counted.copy()
     for a in range(m - 1, -1, -1):
         floor[a] = min(floor[a], floor[a + 1])
     for i in range(n):
         p = ranked.high[i]
         fill_tails(p, rule, tails)
-        fill_heads(ranked.low[i], rule, heads, s.terms[0], terms)
+        fill_heads(ranked.low[i], rule, heads, s.misses, terms)
+        for j in range(m):
+            sums[0, j + 1] = sums[0, j] + ranked.low[i, j]
+            sums[1, m - 1 - j] = sums[1, m - j] + p[m - 1 - j]
         fill_zeros(p, nothing, zeros)
         cost = 0.0 if only[i] >= 0 else counted[abstained[i]]
         best = np.array([1.0 - losses[i] - cost, 1.0 - losses[i], abstained[i], -np.inf, limit])
         row = Row(bounds.low[i], bounds.high[i], sides[i], best, tie)
+        # The pair of the relaxation first: what is found there makes most others superfluous.
+        k, a = np.count_nonzero(sides[i] == FIRST), abstained[i]
+        value, _ = value_and_slope(heads, k, tails, k + a, rule.fade_out, terms[k])
+        _search(row, k, a, value, cost, sums, parts, rule, s, stack, node_bounds)
         if only[i] >= 0:
             a = only[i]
             if zeros[a] > _level(row, a):
@@ -394,7 +438,7 @@ def search_nested(bounds, ranked, counted, tie, concave, only, nothing, parts, r
             for k in range(1, m - a + 1):
                 value, _ = value_and_slope(heads, k, tails, k + a, rule.fade_out, terms[k])
                 if value > _level(row, a):
-                    _search(row, k, a, value, 0.0, parts, rule, s, stack, node_bounds)
+                    _search(row, k, a, value, 0.0, sums, parts, rule, s, stack, node_bounds)
         else:
             for a in range(m + 1):
                 if zeros[a] - counted[a] > _level(row, a):
@@ -406,12 +450,12 @@ def search_nested(bounds, ranked, counted, tie, concave, only, nothing, parts, r
                 if at_hi[0] - floor[0] <= _level(row, -1):
                     continue
                 if at_hi[0] - counted[m - k] > _level(row, m - k):
-                    _search(row, k, m - k, at_hi[0], counted[m - k], parts, rule, s, stack, node_bounds)
+                    _search(row, k, m - k, at_hi[0], counted[m - k], sums, parts, rule, s, stack, node_bounds)
                 if k == m:
                     continue
                 at_lo = value_and_slope(heads, k, tails, k, rule.fade_out, terms[k])
                 if at_lo[0] > _level(row, 0):
-                    _search(row, k, 0, at_lo[0], 0.0, parts, rule, s, stack, node_bounds)
+                    _search(row, k, 0, at_lo[0], 0.0, sums, parts, rule, s, stack, node_bounds)
                 push(spans, 0, k, m, at_lo, at_hi, bound_inside(p, counted, floor, concave, k, k, m, at_lo, at_hi))
                 top = 1
                 while top > 0:
@@ -423,7 +467,7 @@ def search_nested(bounds, ranked, counted, tie, concave, only, nothing, parts, r
                     mid = (lo + hi) // 2
                     at_mid = value_and_slope(heads, k, tails, mid, rule.fade_out, terms[k])
                     if at_mid[0] - counted[mid - k] > _level(row, mid - k):
-                        _search(row, k, mid - k, at_mid[0], counted[mid - k], parts, rule, s, stack, node_bounds)
+                        _search(row, k, mid - k, at_mid[0], counted[mid - k], sums, parts, rule, s, stack, node_bounds)
                     bound = bound_inside(p, counted, floor, concave, k, mid, hi, at_mid, at_hi)
                     push(spans, top, mid, hi, at_mid, at_hi, bound)
                     bound = bound_inside(p, counted, floor, concave, k, lo, mid, at_lo, at_mid)
