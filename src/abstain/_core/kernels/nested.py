@@ -194,6 +194,11 @@ def _least_changes(value, least, sum_low, sum_high, k, parts):
 
 
 @kernel
+def _finite(edge):
+    return edge if abs(edge) < np.inf else 0.0
+
+
+@kernel
 def _other(row, s, last, price, j):
     """What label j is worth if it is not answered 1."""
     zero, none = -last * row.high[j], price
@@ -323,16 +328,16 @@ def _search_node(row, counts, cost, parts, rule, s, value, sum_low, sum_high):
                 sum_high += high[j] if s.is_last[j] else 0.0
         first, last = _least_changes(value, _level(row, a) + cost, sum_low, sum_high, counts[0], parts)
         most = value - first * sum_low + last * sum_high
-        prices = 0.0, 0.0
-        edge = _edges_of_first(row, counts, first, last, -np.inf, s)
+        prices, edge = (0.0, 0.0), 0.0
         any_open = False
         for j in range(m):
-            any_open |= s.allowed[j] & OPEN and s.allowed[j] != OPEN
+            any_open |= (s.allowed[j] & OPEN) != 0 and s.allowed[j] != OPEN
         if any_open:
+            edge = _finite(_edges_of_first(row, counts, first, last, -np.inf, s)[0])
             for _ in range(3):
-                price = _edges_of_open(row, counts, first, last, edge[0] if abs(edge[0]) < np.inf else 0.0, s)
+                price = _edges_of_open(row, counts, first, last, edge, s)
                 prices = -price[0], -price[1]
-                edge = _edges_of_first(row, counts, first, last, prices[0], s)
+                edge = _finite(_edges_of_first(row, counts, first, last, prices[0], s)[0])
         total, inside, outside = _bound(row, counts, first, last, prices[0], s)
         room = most + total - cost - _level(row, a)
         if room <= 0.0:
@@ -353,8 +358,9 @@ def _search_node(row, counts, cost, parts, rule, s, value, sum_low, sum_high):
                 return -1, -np.inf
             any_ruled_out |= _rule_out(row, last, prices[1], inside, outside, room, s)
         before = row.best[GAIN]
-        _take_best(row, counts, first, last, edge[0] if abs(edge[0]) < np.inf else 0.0, s)
-        _keep(row, s.sides, _value(row, rule, s), a, cost)
+        _take_best(row, counts, first, last, edge, s)
+        if (s.sides != row.sides).any():
+            _keep(row, s.sides, _value(row, rule, s), a, cost)
         if not any_ruled_out and row.best[GAIN] == before:
             widest = -1
             for j in range(m):

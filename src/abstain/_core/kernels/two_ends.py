@@ -52,14 +52,10 @@ def _settle_shared(low, high, is_first, is_last, sides):
             else:
                 sides[j] = LAST
                 free_first += 1
-    for j in np.argsort(-low, kind="mergesort"):
-        if sides[j] == ABSTAIN and free_first > 0:
-            sides[j] = FIRST
-            free_first -= 1
-    for j in np.argsort(high, kind="mergesort"):
-        if sides[j] == ABSTAIN and free_last > 0:
-            sides[j] = LAST
-            free_last -= 1
+    left = np.flatnonzero(sides == ABSTAIN)
+    sides[left[np.argsort(-low[left], kind="mergesort")[:free_first]]] = FIRST
+    left = np.flatnonzero(sides == ABSTAIN)
+    sides[left[np.argsort(high[left], kind="mergesort")[:free_last]]] = LAST
 
 
 @kernel
