@@ -59,6 +59,7 @@ class Scratch(NamedTuple):
     is_first: NDArray[np.bool_]
     is_last: NDArray[np.bool_]
     keys: NDArray[np.float64]
+    other_keys: NDArray[np.float64]
     work: NDArray[np.float64]
     head: NDArray[np.float64]
     misses: NDArray[np.float64]
@@ -80,13 +81,13 @@ def _keep(row, sides, value, a, cost):
 
 
 @kernel
-def _edges(s, count):
+def _edges(keys, work, count):
     """The least of the `count` greatest keys, and the greatest of the others; infinite where there are none.
 
     By Hoare's selection, without the allocations of `np.partition`, which take longer than the selection.
     """
-    work, rest = s.work, s.keys.shape[0] - count
-    work[:] = s.keys
+    rest = keys.shape[0] - count
+    work[:] = keys
     left, right = 0, work.shape[0] - 1
     while left < right:
         pivot = work[(left + right) // 2]
@@ -142,10 +143,10 @@ def _relax(row, counts, s):
     m = row.low.shape[0]
     for j in range(m):
         s.keys[j] = 2.0 if s.allowed[j] == ONE else (row.low[j] if s.allowed[j] & ONE else -1.0)
-    take_first(s.keys, row.high, _edges(s, counts[0])[0], counts[0], s.is_first)
+    take_first(s.keys, row.high, _edges(s.keys, s.work, counts[0])[0], counts[0], s.is_first)
     for j in range(m):
         s.keys[j] = -1.0 if s.allowed[j] == ZERO else (row.high[j] if s.allowed[j] & ZERO else 2.0)
-    take_last(row.low, s.keys, _edges(s, m - counts[1])[1], counts[1], s.is_last)
+    take_last(row.low, s.keys, _edges(s.keys, s.work, m - counts[1])[1], counts[1], s.is_last)
     shares = False
     for j in range(m):
         shares |= s.is_first[j] and s.is_last[j]
@@ -215,20 +216,20 @@ def _edges_of_first(row, counts, first, last, price, s):
             s.keys[j] = first * row.low[j] - _other(row, s, last, price, j)
         else:
             s.keys[j] = -np.inf
-    return _edges(s, counts[0])
+    return _edges(s.keys, s.work, counts[0])
 
 
 @kernel
 def _edges_of_open(row, counts, first, last, edge, s):
-    """The edges of what labels are worth less if they are answered; writes it to keys."""
+    """The edges of what labels are worth less if they are answered; writes it to other_keys."""
     for j in range(row.low.shape[0]):
         answered = -np.inf
         if s.allowed[j] & ONE:
             answered = first * row.low[j] - edge
         if s.allowed[j] & ZERO:
             answered = max(answered, -last * row.high[j])
-        s.keys[j] = -answered if s.allowed[j] & OPEN else -np.inf
-    return _edges(s, counts[2])
+        s.other_keys[j] = -answered if s.allowed[j] & OPEN else -np.inf
+    return _edges(s.other_keys, s.work, counts[2])
 
 
 @kernel
@@ -278,29 +279,49 @@ def _take_best(row, counts, first, last, edge, s):
     n_open = 0
     for j in range(m):
         s.sides[j] = LAST
-        if s.keys[j] > least:
+        if s.other_keys[j] > least:
             s.sides[j] = ABSTAIN
             n_open += 1
     for j in range(m):
-        if n_open < counts[2] and s.keys[j] == least:
+        if n_open < counts[2] and s.other_keys[j] == least:
             s.sides[j] = ABSTAIN
             n_open += 1
     for j in range(m):
-        s.keys[j] = -np.inf
+        s.other_keys[j] = -np.inf
         if s.sides[j] == LAST and s.allowed[j] & ONE:
-            s.keys[j] = np.inf if s.allowed[j] == ONE else first * row.low[j] + last * row.high[j]
-    least = _edges(s, counts[0])[0]
+            s.other_keys[j] = np.inf if s.allowed[j] == ONE else first * row.low[j] + last * row.high[j]
+    least = _edges(s.other_keys, s.work, counts[0])[0]
     n_first = 0
     for j in range(m):
-        if s.keys[j] > least:
+        if s.other_keys[j] > least:
             s.sides[j] = FIRST
             n_first += 1
     for j in range(m):
-        if n_first < counts[0] and s.keys[j] == least and s.sides[j] == LAST:
+        if n_first < counts[0] and s.other_keys[j] == least and s.sides[j] == LAST:
             s.sides[j] = FIRST
             n_first += 1
     for j in range(m):
         s.is_first[j], s.is_last[j] = s.sides[j] == FIRST, s.sides[j] == LAST
+
+
+@kernel
+def _prices(row, counts, first, last, s):
+    """Two prices of an abstention between which the bound is nearly least, and the edge of what is answered 1.
+
+    From the price, what is answered 1 follows, and from that the price: three turns are enough in practice, and any price
+    gives a bound.
+    """
+    any_open = False
+    for j in range(row.low.shape[0]):
+        any_open |= (s.allowed[j] & OPEN) != 0 and s.allowed[j] != OPEN
+    if not any_open:
+        return (0.0, 0.0), 0.0
+    inside, outside = 0.0, 0.0
+    edge = _finite(_edges_of_first(row, counts, first, last, -np.inf, s)[0])
+    for _ in range(3):
+        inside, outside = _edges_of_open(row, counts, first, last, edge, s)
+        edge = _finite(_edges_of_first(row, counts, first, last, -inside, s)[0])
+    return (-inside, -outside), edge
 
 
 @kernel
@@ -310,65 +331,57 @@ def _search_node(row, counts, cost, parts, rule, s, value, sum_low, sum_high):
     Returns a bound of the gain, too.
     """
     low, high, a, m = row.low, row.high, counts[2], row.low.shape[0]
-    is_root = value >= 0.0  # then the tables have its relaxation; mostly the bound is enough
+    is_relaxed = value >= 0.0
     while True:
-        row.best[VISITS] -= m
-        if not is_root:
+        if not is_relaxed:
+            row.best[VISITS] -= m
             if not _settle_counts(s.allowed, counts):
                 return -1, -np.inf
             shares = _relax(row, counts, s)
             value = _value(row, rule, s)
             if not shares:
                 _keep(row, s.sides, value, a, cost)
-            if value - cost <= _level(row, a):
+            if not shares or value - cost <= _level(row, a):
                 return -1, -np.inf
             sum_low = sum_high = 0.0
             for j in range(m):
                 sum_low += low[j] if s.is_first[j] else 0.0
                 sum_high += high[j] if s.is_last[j] else 0.0
+            is_relaxed = True
         first, last = _least_changes(value, _level(row, a) + cost, sum_low, sum_high, counts[0], parts)
-        most = value - first * sum_low + last * sum_high
-        prices, edge = (0.0, 0.0), 0.0
-        any_open = False
-        for j in range(m):
-            any_open |= (s.allowed[j] & OPEN) != 0 and s.allowed[j] != OPEN
-        if any_open:
-            edge = _finite(_edges_of_first(row, counts, first, last, -np.inf, s)[0])
-            for _ in range(3):
-                price = _edges_of_open(row, counts, first, last, edge, s)
-                prices = -price[0], -price[1]
-                edge = _finite(_edges_of_first(row, counts, first, last, prices[0], s)[0])
-        total, inside, outside = _bound(row, counts, first, last, prices[0], s)
-        room = most + total - cost - _level(row, a)
-        if room <= 0.0:
+        most = value - cost - first * sum_low + last * sum_high
+        prices, edge = _prices(row, counts, first, last, s)
+        bound, inside, outside = _bound(row, counts, first, last, prices[0], s)
+        bound += most
+        if bound <= _level(row, a):
             return -1, -np.inf
-        if is_root:
-            is_root = False
-            keys = s.keys.copy()
-            if not _relax(row, counts, s):
-                _keep(row, s.sides, value, a, cost)
-                return -1, -np.inf
-            s.keys[:] = keys
-        any_ruled_out = _rule_out(row, last, prices[0], inside, outside, room, s)
-        bound = most + total - cost
-        if any_open:
-            total, inside, outside = _bound(row, counts, first, last, prices[1], s)
-            room = most + total - cost - _level(row, a)
-            if room <= 0.0:
-                return -1, -np.inf
-            any_ruled_out |= _rule_out(row, last, prices[1], inside, outside, room, s)
-        before = row.best[GAIN]
         _take_best(row, counts, first, last, edge, s)
         if (s.sides != row.sides).any():
+            before = row.best[GAIN]
             _keep(row, s.sides, _value(row, rule, s), a, cost)
-        if not any_ruled_out and row.best[GAIN] == before:
-            widest = -1
-            for j in range(m):
-                left = s.allowed[j]
-                if left != ONE and left != ZERO and left != OPEN:
-                    if widest < 0 or high[j] - low[j] > high[widest] - low[widest]:
-                        widest = j
-            return widest, bound
+            if row.best[GAIN] > before:
+                continue  # to bounds that know of it
+        is_relaxed = not _rule_out(row, last, prices[0], inside, outside, bound - _level(row, a), s)
+        if prices[1] != prices[0]:
+            second, inside, outside = _bound(row, counts, first, last, prices[1], s)
+            room = most + second - _level(row, a)
+            if room <= 0.0:
+                return -1, -np.inf
+            is_relaxed &= not _rule_out(row, last, prices[1], inside, outside, room, s)
+        if is_relaxed:
+            return _widest(row, s), bound
+
+
+@kernel
+def _widest(row, s):
+    """The label of widest interval among those with several choices left, −1 if there is none."""
+    widest = -1
+    for j in range(row.low.shape[0]):
+        left = s.allowed[j]
+        if left != ONE and left != ZERO and left != OPEN:
+            if widest < 0 or row.high[j] - row.low[j] > row.high[widest] - row.low[widest]:
+                widest = j
+    return widest
 
 
 @kernel
@@ -414,7 +427,7 @@ def search_nested(bounds, ranked, counted, tie, concave, only, nothing, parts, r
     stack, node_bounds = np.empty((depth, m), np.int8), np.empty(depth)
     s = Scratch(
         np.empty(m, np.int8), np.empty(m, np.int8), np.empty(m, np.bool_), np.empty(m, np.bool_), np.empty(m),
-        np.empty(m), np.empty(size), np.empty(size), np.empty(size),
+        np.empty(m), np.empty(m), np.empty(size), np.empty(size), np.empty(size),
     )  # fmt: skip
     sums = np.zeros((2, m + 1))  # of the first lower ends, and of the upper ends from there on
     floor = counted.copy()
