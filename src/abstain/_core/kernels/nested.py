@@ -41,7 +41,7 @@ class Row(NamedTuple):
     """The intervals of an instance, and the best prediction found for it.
 
     best holds its gain (value less penalty), value and number of abstentions, then the greatest bound of what was not
-    searched, and how many labels may still be visited.
+    searched, and how many labels may still be visited. Gains that differ by `tie` are equal.
     """
 
     low: NDArray[np.float64]
@@ -75,6 +75,7 @@ def _level(row, a):
 
 @kernel
 def _keep(row, sides, value, a, cost):
+    """Keep a prediction if it is better than the best one."""
     if value - cost > _level(row, a):
         row.sides[:] = sides
         row.best[GAIN], row.best[VALUE], row.best[ABSTENTIONS] = value - cost, value, a
@@ -196,6 +197,7 @@ def _least_changes(value, least, sum_low, sum_high, k, parts):
 
 @kernel
 def _finite(edge):
+    """The edge, or 0 where there is none: where nothing is left to choose any edge will do."""
     return edge if abs(edge) < np.inf else 0.0
 
 
@@ -256,7 +258,7 @@ def _rule_out(row, last, price, inside, outside, room, s):
     any_ruled_out = False
     for j in range(row.low.shape[0]):
         left = s.allowed[j]
-        if left == ONE or left == ZERO or left == OPEN:
+        if left in (ONE, ZERO, OPEN):
             continue
         other = _other(row, s, last, price, j)
         without_one = max(0.0, s.keys[j] - outside) if left & ONE else 0.0
@@ -308,8 +310,8 @@ def _take_best(row, counts, first, last, edge, s):
 def _prices(row, counts, first, last, s):
     """Two prices of an abstention between which the bound is nearly least, and the edge of what is answered 1.
 
-    From the price, what is answered 1 follows, and from that the price: three turns are enough in practice, and any price
-    gives a bound.
+    From the price, what is answered 1 follows, and from that the price: three turns are enough in practice, and any
+    price gives a bound.
     """
     any_open = False
     for j in range(row.low.shape[0]):
@@ -328,7 +330,8 @@ def _prices(row, counts, first, last, s):
 def _search_node(row, counts, cost, parts, rule, s, value, sum_low, sum_high):
     """Rule out what cannot be better than what was found; returns the label to branch on, −1 if nothing is left.
 
-    Returns a bound of the gain, too.
+    Returns a bound of the gain, too. The value and the sums are those of the relaxation; a value < 0 says that they are
+    to be found.
     """
     low, high, a, m = row.low, row.high, counts[2], row.low.shape[0]
     is_relaxed = value >= 0.0
@@ -377,18 +380,19 @@ def _widest(row, s):
     """The label of widest interval among those with several choices left, −1 if there is none."""
     widest = -1
     for j in range(row.low.shape[0]):
-        left = s.allowed[j]
-        if left != ONE and left != ZERO and left != OPEN:
-            if widest < 0 or row.high[j] - row.low[j] > row.high[widest] - row.low[widest]:
-                widest = j
+        if s.allowed[j] in (ONE, ZERO, OPEN):
+            continue
+        if widest < 0 or row.high[j] - row.low[j] > row.high[widest] - row.low[widest]:
+            widest = j
     return widest
 
 
 @kernel
 def _search(row, k, a, value, cost, sums, parts, rule, s, stack, bounds):
     """Search the predictions with k labels answered 1 and a abstained, whose relaxation has this value."""
-    m = row.low.shape[0]
-    counts = k, m - k - a, a
+    if value - cost <= _level(row, a):
+        return
+    counts = k, row.low.shape[0] - k - a, a
     stack[0] = (ONE | ZERO) if a == 0 else (ONE | ZERO | OPEN)
     bounds[0] = value - cost
     top = 1
@@ -412,15 +416,23 @@ def _search(row, k, a, value, cost, sums, parts, rule, s, stack, bounds):
 
 
 @kernel
-def search_nested(bounds, ranked, counted, tie, concave, only, nothing, parts, rule, limit, sides, losses, abstained, gap):
+def _search_zeros(row, a, value, cost, s):
+    """Answer nothing 1: the relaxation is a prediction."""
+    if value - cost > _level(row, a):
+        s.allowed[:] = ZERO | OPEN
+        _relax(row, (0, row.low.shape[0] - a, a), s)
+        _keep(row, s.sides, value, a, cost)
+
+
+@kernel
+def search_nested(bounds, ranked, compared, nothing, parts, rule, limit, sides, losses, abstained, gap):
     """Improve sides, losses and numbers of abstentions until they are the best; gap[i] is what may be missing.
 
-    counted and tie are as `BoundPenalty.counted` gives them. With only[i] ≥ 0, row i abstains on so many labels. Of each
-    row at most about `limit` labels are visited. Invariants: ranked has the rows of bounds, each end sorted
-    decreasing; sides are predictions, and losses what they cost without the penalty.
+    Of each row at most about `limit` labels are visited. Invariants: ranked has the rows of bounds, each end sorted
+    decreasing; sides are predictions, and losses what they cost without the penalty; nothing is the value of 0/0.
     """
     n, m = sides.shape
-    size = rule.weights.shape[0]
+    size, counted = rule.weights.shape[0], compared.counted
     heads, tails = np.empty((m + 1, size)), np.empty((m + 1, size))
     terms, zeros, spans = np.empty(m + 1, np.int64), np.empty(m + 1), np.empty((64, 7))
     depth = min(2 * m + 3, 2 * (limit // m) + 8)
@@ -430,52 +442,42 @@ def search_nested(bounds, ranked, counted, tie, concave, only, nothing, parts, r
         np.empty(m), np.empty(m), np.empty(size), np.empty(size), np.empty(size),
     )  # fmt: skip
     sums = np.zeros((2, m + 1))  # of the first lower ends, and of the upper ends from there on
-    floor = counted.copy()
+    floor = counted.copy()  # the least penalty from there on
     for a in range(m - 1, -1, -1):
         floor[a] = min(floor[a], floor[a + 1])
     for i in range(n):
         p = ranked.high[i]
         fill_tails(p, rule, tails)
         fill_heads(ranked.low[i], rule, heads, s.misses, terms)
+        fill_zeros(p, nothing, zeros)
         for j in range(m):
             sums[0, j + 1] = sums[0, j] + ranked.low[i, j]
             sums[1, m - 1 - j] = sums[1, m - j] + p[m - 1 - j]
-        fill_zeros(p, nothing, zeros)
-        cost = 0.0 if only[i] >= 0 else counted[abstained[i]]
-        best = np.array([1.0 - losses[i] - cost, 1.0 - losses[i], abstained[i], -np.inf, limit])
-        row = Row(bounds.low[i], bounds.high[i], sides[i], best, tie)
-        # The pair of the relaxation first: what is found there makes most others superfluous.
         k, a = np.count_nonzero(sides[i] == FIRST), abstained[i]
+        best = np.array([1.0 - losses[i] - counted[a], 1.0 - losses[i], a, -np.inf, limit])
+        row = Row(bounds.low[i], bounds.high[i], sides[i], best, compared.tie)
+        # The sizes of the relaxation first: what is found there makes most others superfluous.
         value, _ = value_and_slope(heads, k, tails, k + a, rule.fade_out, terms[k])
-        _search(row, k, a, value, cost, sums, parts, rule, s, stack, node_bounds)
-        if only[i] >= 0:
-            a = only[i]
-            if zeros[a] > _level(row, a):
-                s.allowed[:] = ZERO | OPEN
-                _relax(row, (0, m - a, a), s)
-                _keep(row, s.sides, zeros[a], a, 0.0)
+        _search(row, k, a, value, counted[a], sums, parts, rule, s, stack, node_bounds)
+        if compared.only[i] >= 0:
+            _search_zeros(row, a, zeros[a], counted[a], s)
             for k in range(1, m - a + 1):
                 value, _ = value_and_slope(heads, k, tails, k + a, rule.fade_out, terms[k])
-                if value > _level(row, a):
-                    _search(row, k, a, value, 0.0, sums, parts, rule, s, stack, node_bounds)
+                _search(row, k, a, value, counted[a], sums, parts, rule, s, stack, node_bounds)
         else:
             for a in range(m + 1):
-                if zeros[a] - counted[a] > _level(row, a):
-                    s.allowed[:] = ZERO | OPEN
-                    _relax(row, (0, m - a, a), s)
-                    _keep(row, s.sides, zeros[a], a, counted[a])
+                _search_zeros(row, a, zeros[a], counted[a], s)
             for k in range(1, m + 1):
                 at_hi = value_and_slope(heads, k, tails, m, rule.fade_out, terms[k])
                 if at_hi[0] - floor[0] <= _level(row, -1):
                     continue
-                if at_hi[0] - counted[m - k] > _level(row, m - k):
-                    _search(row, k, m - k, at_hi[0], counted[m - k], sums, parts, rule, s, stack, node_bounds)
+                _search(row, k, m - k, at_hi[0], counted[m - k], sums, parts, rule, s, stack, node_bounds)
                 if k == m:
                     continue
                 at_lo = value_and_slope(heads, k, tails, k, rule.fade_out, terms[k])
-                if at_lo[0] > _level(row, 0):
-                    _search(row, k, 0, at_lo[0], 0.0, sums, parts, rule, s, stack, node_bounds)
-                push(spans, 0, k, m, at_lo, at_hi, bound_inside(p, counted, floor, concave, k, k, m, at_lo, at_hi))
+                _search(row, k, 0, at_lo[0], 0.0, sums, parts, rule, s, stack, node_bounds)
+                bound = bound_inside(p, counted, floor, compared.is_concave, k, k, m, at_lo, at_hi)
+                push(spans, 0, k, m, at_lo, at_hi, bound)
                 top = 1
                 while top > 0:
                     top -= 1
@@ -485,11 +487,10 @@ def search_nested(bounds, ranked, counted, tie, concave, only, nothing, parts, r
                     at_lo, at_hi = (spans[top, 2], spans[top, 3]), (spans[top, 4], spans[top, 5])
                     mid = (lo + hi) // 2
                     at_mid = value_and_slope(heads, k, tails, mid, rule.fade_out, terms[k])
-                    if at_mid[0] - counted[mid - k] > _level(row, mid - k):
-                        _search(row, k, mid - k, at_mid[0], counted[mid - k], sums, parts, rule, s, stack, node_bounds)
-                    bound = bound_inside(p, counted, floor, concave, k, mid, hi, at_mid, at_hi)
+                    _search(row, k, mid - k, at_mid[0], counted[mid - k], sums, parts, rule, s, stack, node_bounds)
+                    bound = bound_inside(p, counted, floor, compared.is_concave, k, mid, hi, at_mid, at_hi)
                     push(spans, top, mid, hi, at_mid, at_hi, bound)
-                    bound = bound_inside(p, counted, floor, concave, k, lo, mid, at_lo, at_mid)
+                    bound = bound_inside(p, counted, floor, compared.is_concave, k, lo, mid, at_lo, at_mid)
                     push(spans, top + 1, lo, mid, at_lo, at_mid, bound)
                     top += 2
         losses[i], abstained[i] = max(0.0, 1.0 - best[VALUE]), int(best[ABSTENTIONS])

@@ -12,7 +12,7 @@ from abstain._core.kernels import nested, overlap
 from abstain._core.kernels.bounds import Bounds, as_bounds
 from abstain._core.kernels.quadrature import longest_reach, reciprocal_rule
 from abstain._core.losses.base import BlockAnswers, BlockProfile, Codes, Counts, read_parameter, start_at
-from abstain._core.losses.two_ends import Ends, TwoEndedLoss, sorted_decreasing
+from abstain._core.losses.two_ends import Compared, Ends, Found, TwoEndedLoss, sorted_decreasing
 from abstain._core.penalties import BoundPenalty
 from abstain._utils.errors import InvalidLoss
 from abstain._utils.numbers import read_number
@@ -32,6 +32,11 @@ class OverlapLoss(TwoEndedLoss):
     @abstractmethod
     def rule(self, n_labels: int) -> overlap.OverlapRule:
         """Return how one more label changes the expected measure, for blocks of at most n_labels labels."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> nested.Parts:
+        """Return what the number by which the true positives are divided is made of."""
 
     @abstractmethod
     def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
@@ -93,20 +98,11 @@ class OverlapLoss(TwoEndedLoss):
     def profile_ends(self, ranked: Bounds, values: Floats, start: NDArray[np.int32]) -> None:
         overlap.profile_of_overlap(ranked, self.zero_division, self.rule(ranked.shape[1]), values, start)
 
-    def search(self, bounds, goal, rows, found, limit):
-        b = bounds.take(rows)
-        ranked = sorted_decreasing(b)
-        m = b.shape[1]
-        if hasattr(goal, "penalty"):
-            counted, tie = goal.penalty.counted(self.tie_scale)
-            concave, only = goal.penalty.is_concave, np.full(len(rows), -1)
-        else:
-            counted, tie, concave, only = np.zeros(m + 1), 0.0, False, goal.n_abstained[rows]
-        sides, losses, a, gap = found.sides[rows], found.losses[rows], found.n_abstained[rows], np.zeros(len(rows))
+    def improve(self, bounds: Bounds, compared: Compared, found: Found, limit: int) -> bool:
+        ranked, rule = sorted_decreasing(bounds), self.rule(bounds.shape[1])
         nested.search_nested(
-            b, ranked, counted, tie, concave, only, self.zero_division, self.parts, self.rule(m), limit, sides, losses, a, gap
+            bounds, ranked, compared, self.zero_division, self.parts, rule, limit, *vars(found).values()
         )
-        found.sides[rows], found.losses[rows], found.n_abstained[rows], found.gap[rows] = sides, losses, a, gap
         return True
 
     def answer_sides(self, bounds: Bounds, sides: Codes, codes: Codes) -> None:
@@ -193,9 +189,9 @@ class FMeasure(OverlapLoss):
         return _f_rule(self.beta, n_labels)
 
     @property
-    def parts(self):
-        a, b = _shares(self.beta)
-        return nested.Parts(a, b, b)
+    def parts(self) -> nested.Parts:
+        precision_share, recall_share = _shares(self.beta)
+        return nested.Parts(precision_share, recall_share, recall_share)
 
     def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
         precision_share, recall_share = _shares(self.beta)
@@ -231,7 +227,7 @@ class Jaccard(OverlapLoss):
         return _jaccard_rule(n_labels)
 
     @property
-    def parts(self):
+    def parts(self) -> nested.Parts:
         return nested.Parts(1.0, 1.0, 0.0)
 
     def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:

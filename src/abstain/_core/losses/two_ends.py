@@ -3,7 +3,8 @@
 From intervals of probabilities, a label counts with its lower end where it is first and with its upper end where it is
 last. If the labels of greatest lower ends are taken first and those of least upper ends last, each side on its own, a
 label can be on both sides. What that costs is a lower bound for every prediction, and if no label is on both sides it
-is the best one. Otherwise either the label is not first, or it is not last: branch and bound.
+is the best one. Otherwise either the label is not first, or it is not last: branch and bound. A loss may know a sharper
+bound, and then searches by itself (`improve`).
 """
 
 from abc import abstractmethod
@@ -58,7 +59,11 @@ class TwoEndedLoss(Loss):
     def answer_sides(self, bounds: Bounds, sides: Codes, codes: Codes) -> None:
         """Write the answers that put the labels of sides 1 first and those of sides 0 last."""
 
-    def search(self, bounds, goal, rows, found, limit):
+    def improve(self, bounds: Bounds, compared: "Compared", found: "Found", limit: int) -> bool:
+        """Make the found predictions the best ones; False if the loss leaves that to branch and bound.
+
+        At most about `limit` labels of each row may be visited; what may be missing then goes into the gap.
+        """
         return False
 
     def decide_bounds(self, block: Block, bounds: Bounds, penalty: BoundPenalty, out: BlockAnswers) -> None:
@@ -129,6 +134,27 @@ class Found:
     n_abstained: NDArray[np.intp]
     gap: Floats
 
+    def take(self, rows: Counts) -> "Found":
+        """Return a copy of some rows."""
+        return Found(self.sides[rows], self.losses[rows], self.n_abstained[rows], self.gap[rows])
+
+    def put(self, rows: Counts, found: "Found") -> None:
+        """Replace some rows."""
+        self.sides[rows], self.losses[rows] = found.sides, found.losses
+        self.n_abstained[rows], self.gap[rows] = found.n_abstained, found.gap
+
+
+class Compared(NamedTuple):
+    """How predictions are compared: by the loss and counted[a], up to a relative difference of `tie`.
+
+    Where only ≥ 0, a row abstains on so many labels. is_concave says that the steps of counted never grow.
+    """
+
+    counted: Floats
+    tie: float
+    is_concave: bool
+    only: NDArray[np.intp]
+
 
 @dataclass(frozen=True)
 class _ByPenalty:
@@ -139,6 +165,10 @@ class _ByPenalty:
 
     def solve(self, ranked: Bounds, rows: Counts) -> Ends:
         return self.loss.best_ends(ranked, self.penalty)
+
+    def compared(self, rows: Counts, n_labels: int) -> Compared:
+        counted, tie = self.penalty.counted(self.loss.tie_scale)
+        return Compared(counted, tie, self.penalty.is_concave, np.full(len(rows), -1))
 
     def totals(self, losses: Floats, n_abstained: NDArray[np.intp]) -> Floats:
         total: Floats = losses + self.penalty.counted(self.loss.tie_scale)[0][n_abstained]
@@ -162,6 +192,9 @@ class _ByCount:
         self.loss.profile_ends(ranked, profile.values, profile.start)
         at = np.arange(len(rows)), n_abstained
         return Ends(profile.start[at], n_abstained, profile.values[at])
+
+    def compared(self, rows: Counts, n_labels: int) -> Compared:
+        return Compared(np.zeros(n_labels + 1), 0.0, True, self.n_abstained[rows])
 
     def totals(self, losses: Floats, n_abstained: NDArray[np.intp]) -> Floats:
         return losses
@@ -217,7 +250,9 @@ class _Search:
         open_rows = np.flatnonzero(shared >= 0)
         if len(open_rows):
             self.found.losses[open_rows] = self._worst_case(sides[open_rows], open_rows)
-            if self.loss.search(self.bounds, self.goal, open_rows, self.found, NODE_LABELS):
+            some = self.found.take(open_rows)
+            if self.loss.improve(self.bounds.take(open_rows), self.goal.compared(open_rows, m), some, NODE_LABELS):
+                self.found.put(open_rows, some)
                 return self.found
             none, totals = np.full(len(open_rows), -1), self.goal.totals(ends.losses, ends.n_abstained)
             roots = _Nodes(
