@@ -239,9 +239,8 @@ class Intervals:
         crossed: list[bool] = []
 
         def check(piece: Block | StoredEntries) -> None:
-            at = piece.entries if isinstance(piece, StoredEntries) else piece.rows
             low, high = (
-                (end.matrix.data if isinstance(piece, StoredEntries) else end.matrix)[at]
+                end.load_entries_unchecked(piece) if isinstance(piece, StoredEntries) else end.load_unchecked(piece)
                 for end in (self._low, self._high)
             )
             crossed.append(not checking.all_ordered(low.ravel(), high.ravel(), slack))
