@@ -219,6 +219,23 @@ def test_a_search_that_is_cut_short_says_how_far_it_may_be_off(loss, monkeypatch
     assert (from_profile.expected_loss - from_profile.gap <= profile.decide(0.02).expected_loss + 1e-11).all()
 
 
+@pytest.mark.parametrize(("loss", "seed", "node_labels"), [("f1", 28, 60), ("jaccard", 50, 100), ("rank", 28, 60)])
+def test_a_search_that_is_cut_short_does_not_depend_on_other_rows(loss, seed, node_labels, monkeypatch):
+    """The answers of a profile are searched for again, perhaps among other rows, and must be those of its values."""
+    monkeypatch.setattr("abstain._core.losses.two_ends.NODE_LABELS", node_labels)
+    n, m, rng = 20, 7, np.random.default_rng(seed)
+    low = rng.random((n, m)) * rng.random((n, 1))
+    box = abstain.Intervals(low, 1 - rng.random((n, m)) * rng.random((n, 1)) * (1 - low))
+    profile, prediction = abstain.risk_profile(box, loss=loss), abstain.decide(box, loss, 0.05)
+    alone = [abstain.decide(box.take(np.array([i])), loss, 0.05).codes[0] for i in range(n)]
+    np.testing.assert_array_equal(prediction.codes, alone)
+    found = [profile.with_n_abstained(rng.permutation(n) % (m - 1)) for _ in range(5)]
+    found += [profile.decide(0.05), abstain.budget.solve(profile, rate=0.3).prediction]
+    for each, price in zip(found, [0.0] * 5 + [0.05, 0.0], strict=True):
+        worst = expected_generalized_loss(box, each, loss=loss, penalty=price, per_instance=True)[:, 1]
+        np.testing.assert_allclose(each.expected_loss, worst, rtol=0, atol=1e-11)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_thousand_labels(loss):
     rng = np.random.default_rng(0)
