@@ -422,6 +422,68 @@ def test_counts_give_imprecise_dirichlet_intervals():
         abstain.Intervals.from_counts([[1]], [[2]], s=0)
 
 
+def test_counts_are_matched_by_name():
+    relevant = pd.DataFrame([[3, 0], [1, 2]], ["a", "b"], ["sky", "sea"])
+    total = pd.Series({"sky": 4, "sea": 8})
+    box = abstain.Intervals.from_counts(relevant, total)
+    np.testing.assert_allclose(box.upper, [[5 / 6, 2 / 10], [3 / 6, 4 / 10]])
+    per_row = pd.DataFrame({"n": [4, 8]}, ["a", "b"])
+    np.testing.assert_allclose(abstain.Intervals.from_counts(relevant, per_row).lower, [[3 / 6, 0], [1 / 10, 2 / 10]])
+    assert abstain.Intervals.from_counts(relevant, np.int64(4)).axes.label_names == ("sky", "sea")
+    both = relevant + 4
+    for other, message in [
+        (total[::-1], "relevant and total have different labels: column 0 is 'sky' in relevant and 'sea' in total"),
+        (both[["sea", "sky"]], "different labels: column 0 is 'sky' in relevant and 'sea' in total"),
+        (both.iloc[::-1], "different rows: row 0 is 'a' in relevant and 'b' in total"),
+        (per_row.iloc[::-1], "different rows: row 0 is 'a'"),
+    ]:
+        with pytest.raises(abstain.InvalidProbabilities, match=message):
+            abstain.Intervals.from_counts(relevant, other)
+    with pytest.raises(abstain.InvalidProbabilities, match="different labels"):
+        abstain.Intervals(total / 10, (total / 9)[::-1])
+
+
+def test_members_in_frames_keep_their_names():
+    frames = [pd.DataFrame([[0.1, 0.5], [0.3, 0.4]], columns=["sky", "sea"]) + k / 10 for k in range(3)]
+    box = abstain.Intervals.from_members(frames)
+    assert box.axes.label_names == ("sky", "sea")
+    np.testing.assert_allclose(box.upper, [[0.3, 0.5], [0.4, 0.6], [0.5, 0.7]])
+    with pytest.raises(abstain.InvalidProbabilities, match=r"members\[0\] and members\[2\] have different labels"):
+        abstain.Intervals.from_members([*frames[:2], frames[2][["sea", "sky"]]])
+    with pytest.raises(abstain.InvalidProbabilities, match=r"members\[1\] has shape \(1, 2\)"):
+        abstain.Intervals.from_members([frames[0], frames[1][:1]])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: abstain.Intervals.from_members([[[0.1, 0.2]], [[0.3]]]), "members: cannot be read as an array"),
+        (lambda: abstain.Intervals.from_members([[[0.1]]], quantiles=0.5), "quantiles are 0.5; expected two"),
+        (lambda: abstain.Intervals.from_members([[[0.1]]], quantiles=None), "quantiles are None; expected two"),
+        (lambda: abstain.Intervals.from_members([[[0.1]]], quantiles=("a", "b")), "quantiles are .*; expected two"),
+        (lambda: abstain.Intervals.from_counts([[1]], "b"), "total: expected an n × m table of numbers, got str"),
+        (lambda: abstain.Intervals.from_counts([[1]], sparse.csr_array([[2]])), "total: intervals of counts are dense"),
+        (lambda: abstain.Intervals.from_counts(sparse.csr_array([[1]]), 2), "relevant: intervals of counts are dense"),
+        (lambda: abstain.Intervals.from_counts([["a"]], 2), "relevant: expected an n × m table of numbers"),
+        (lambda: abstain.Intervals.from_counts([[1, 2]], [2, 3, 4]), "total has shape .* does not fit"),
+    ],
+)
+def test_mistakes_in_members_and_counts_are_named(make, message):
+    with pytest.raises(abstain.InvalidProbabilities, match=message):
+        make()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
+def test_ends_of_any_precision(dtype):
+    low, high = (np.asarray(end, dtype) for end in cases.random_intervals(50, 4))
+    ours = abstain.decide(abstain.Intervals(low, high), "f1")
+    known = abstain.decide(abstain.Intervals(low.astype(float), high.astype(float)), "f1")
+    np.testing.assert_array_equal(ours.codes, known.codes)
+    np.testing.assert_array_equal(ours.bounds, known.bounds)
+    with pytest.raises(abstain.InvalidProbabilities, match="exchanged"):
+        abstain.Intervals(high, low)
+
+
 # --- budgets and reviews
 
 
