@@ -292,17 +292,35 @@ def test_skeptical_answers_are_the_best_for_every_probability(loss_case, penalty
     for share in np.linspace(0, 1, 41):
         p = low + share * (high - low)
         if_zero, if_one = fn * p, fp * (1 - p)
-        always[1] &= (if_one < if_zero) & (if_one <= price)
+        always[1] &= (if_one <= if_zero) & (if_one <= price)
         always[0] &= (if_zero <= if_one) & (if_zero <= price)
-    np.testing.assert_array_equal(prediction.codes, np.where(always[1], 1, np.where(always[0], 0, -1)))
+    np.testing.assert_array_equal(prediction.codes, np.where(always[0], 0, np.where(always[1], 1, -1)))
     risk = np.where(always[1], fp * (1 - low), np.where(always[0], fn * high, np.where(np.isinf(price), 0, price)))
     np.testing.assert_allclose(prediction.expected_loss, risk.sum(axis=1), atol=1e-12)
     np.testing.assert_allclose(prediction.bounds[:, 1], risk.sum(axis=1), atol=1e-12)
 
 
-def test_skeptical_without_costs_and_price_asks_where_one_half_is_inside():
-    box = abstain.Intervals([[0.6, 0.4, 0.1, 0.5]], [[0.9, 0.7, 0.3, 0.8]], rule="skeptical")
-    np.testing.assert_array_equal(abstain.decide(box, penalty="none").labels, [[1, -1, 0, -1]])
+def test_skeptical_answers_may_tie_with_others():
+    box = abstain.Intervals([[0.6, 0.4, 0.1, 0.5, 0.2, 0.5]], [[0.9, 0.7, 0.3, 0.8, 0.5, 0.5]], rule="skeptical")
+    np.testing.assert_array_equal(abstain.decide(box, penalty="none").labels, [[1, -1, 0, 1, 0, 0]])
+    nothing = abstain.Intervals([[0.0, 0.0, 1.0, 0.0]], [[1.0, 0.4, 1.0, 0.0]], rule="skeptical")
+    for price in ("none", 0.1, 0.0):
+        for costs, answers in (((1, 0), [[1, 1, 1, 0]]), ((0, 1), [[0, 0, 0, 0]])):  # what costs nothing is answered
+            prediction = abstain.decide(nothing, abstain.Hamming(*costs), price)
+            np.testing.assert_array_equal(prediction.labels, answers)
+            assert prediction.expected_loss == 0
+    thirds = abstain.Intervals([[1 / 3, 0.1]], [[0.9, 1 / 3]], rule="skeptical")  # 1 − ⅓ and 2 · ⅓ differ by rounding
+    np.testing.assert_array_equal(abstain.decide(thirds, abstain.Hamming(2, 1), "none").labels, [[1, 0]])
+
+
+@pytest.mark.parametrize("price", [0.1, 0.5])
+def test_skeptical_predictions_for_a_low_price_are_those_of_minimax(price):
+    ends = np.linspace(0, 1, 21)
+    low, high = (end[np.triu_indices(21)] for end in np.meshgrid(ends, ends, indexing="ij"))
+    box = abstain.Intervals(low, high)
+    np.testing.assert_array_equal(
+        abstain.decide(box.with_rule("skeptical"), penalty=price).labels, abstain.decide(box, penalty=price).labels
+    )
 
 
 @pytest.mark.parametrize("loss_case", [case for case in cases.LOSS_CASES if case[0] == "hamming"], ids=str)

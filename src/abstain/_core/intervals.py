@@ -37,9 +37,11 @@ class Intervals:
         The ends, each as `decide` takes probabilities; lower ≤ upper. What sparse matrices do not store is [0, 0].
     rule : {"minimax", "skeptical", "hurwicz"}, default="minimax"
         How answers are judged. "minimax": by their expected loss in the worst case, for every loss. "skeptical": a
-        label is answered only if this is the best for every probability in its interval; without a price
-        (``penalty="none"``) a label is abstained iff neither answer is the best for all. "hurwicz": by optimism · best
-        case + (1 − optimism) · worst case. The latter two are for losses that are sums over labels (Hamming).
+        label is answered iff for no probability in its interval the other answer, or abstaining at its price, is
+        better; an equally good one does not count (and if both answers are equally good throughout, it is 0). Without a
+        price (``penalty="none"``) a label is abstained iff each answer is the better one for some probability: for
+        equal costs iff lower < ½ < upper. "hurwicz": by optimism · best case + (1 − optimism) · worst case. The latter
+        two are for losses that are sums over labels (Hamming).
     optimism : float in [0, 1], optional
         Needed for "hurwicz": 0 is minimax, 1 the best case.
 
