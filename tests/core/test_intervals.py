@@ -393,6 +393,19 @@ def test_rounding_is_no_error():
     assert box.upper.max() <= 1
 
 
+@pytest.mark.parametrize("options", [{}, {"rule": "skeptical"}, {"rule": "hurwicz", "optimism": 0.4}])
+def test_bounds_are_not_those_of_intervals_that_have_been_changed_since(options):
+    low, high = (end.copy() for end in cases.random_intervals(20, 3))
+    box = abstain.Intervals(low, high, **options)
+    before, after = (abstain.decide(box, penalty=0.3) for _ in range(2))
+    bounds = before.bounds
+    low *= 0.5
+    high[:] = high**0.5
+    np.testing.assert_array_equal(before.bounds, bounds)
+    with pytest.raises(abstain.InvalidProbabilities, match="have been changed since the decision"):
+        _ = after.bounds
+
+
 def test_what_needs_known_probabilities_says_so():
     box, truth = random_box(30, 3), np.zeros((30, 3), int)
     for refused in (
