@@ -504,6 +504,15 @@ def test_mistakes_in_members_and_counts_are_named(make, message):
         make()
 
 
+def test_a_pair_of_tables_is_told_to_be_intervals():
+    low, high = cases.random_intervals(5, 3)
+    with pytest.raises(abstain.InvalidProbabilities, match=r"pass abstain\.Intervals\(\*probabilities\)"):
+        abstain.decide((low, high))
+    with pytest.raises(abstain.InvalidProbabilities, match="several batches"):
+        abstain.decide([low, high])
+    assert repr(abstain.Intervals([0.2], [0.3])).startswith("Intervals of 1 instance × 1 label, minimax")
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
 def test_ends_of_any_precision(dtype):
     low, high = (np.asarray(end, dtype) for end in cases.random_intervals(50, 4))

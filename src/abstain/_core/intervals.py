@@ -31,8 +31,8 @@ class Intervals:
     `risk_profile`, `budget.solve`, `review_queue` and `metrics.expected_generalized_loss` take intervals in place of
     probabilities.
 
-    Arrays are not copied, and must not be changed while the intervals are used. `bounds` of a decision are computed from
-    them when they are first asked for.
+    Arrays are not copied, and must not be changed while the intervals are used; the `bounds` of a decision are computed
+    from them when they are first asked for.
 
     Parameters
     ----------
