@@ -252,7 +252,7 @@ class _ProbabilityWriter(RowWriter[Matrix]):
             probabilities = self.calibrated(batch.table.values)
         except InvalidProbabilities:
             raise bad_value_error(batch) from None
-        size = Summary(n_rows=len(probabilities), n_labels=self.calibration.n_labels)
+        size = Summary(n_rows=probabilities.shape[0], n_labels=self.calibration.n_labels)
         return batch, probabilities.astype(self.values.dtype, copy=False), size
 
     def put(self, sink: Sink, batch: Batch, result: Matrix) -> None:
