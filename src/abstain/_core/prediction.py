@@ -79,7 +79,9 @@ class _Partial(ABC):
     def bounds(self) -> Floats:
         """The least and the greatest expected generalised loss, penalty included, (n_instances, 2); NaN if not known.
 
-        They differ for decisions from `Intervals`: between them it lies for all probabilities in the intervals.
+        They differ for decisions from `Intervals`: between them it lies for all probabilities in the intervals. They
+        are computed when they are first asked for (for Hamming this takes longer than the decision): until then the
+        arrays of the intervals must not be changed.
         """
         if self._bounds is None:
             return np.stack([self.expected_loss, self.expected_loss], axis=1)

@@ -27,7 +27,10 @@ NODE_LABELS = 300_000
 """The labels of all nodes that branch and bound may visit for an instance; what is still open then is in the gap."""
 
 NODES_AT_A_TIME = 32
-"""Nodes of the last few rows that are branched at once: what a round costs besides, each of them would cost alone."""
+"""Nodes of a row that are branched at once, at most: what a round costs besides, each of them would cost alone."""
+
+NODES_PER_BRANCHED = 16
+"""So many nodes a row has for each one that is branched at once: few are branched in vain."""
 
 
 class Ends(NamedTuple):
@@ -287,7 +290,7 @@ class _Search:
             live = np.flatnonzero(is_open & (size[nodes.row] < limit))
             if len(live) == 0:
                 break
-            chosen = _best_of_each_row(nodes, live)
+            chosen = _best_of_each_row(nodes, live, size)
             is_open[chosen] = False
             children = self._children(nodes, chosen)
             nodes += children
@@ -337,12 +340,11 @@ class _Search:
         found.n_abstained[rows[better]] = n_abstained[better]
 
 
-def _best_of_each_row(nodes: _Nodes, live: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the node of least bound of each row that has any; of few rows, some more."""
+def _best_of_each_row(nodes: _Nodes, live: NDArray[np.intp], size: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the nodes of least bound of each row: so many as its own size says, or its answers depended on others."""
     live = live[np.lexsort((nodes.least[live], nodes.row[live]))]
-    number = _number_within_row(nodes.row[live])
-    n_rows = int(np.count_nonzero(number == 0))
-    return live[number < max(1, NODES_AT_A_TIME // n_rows)]
+    rows = nodes.row[live]
+    return live[_number_within_row(rows) < np.clip(size[rows] // NODES_PER_BRANCHED, 1, NODES_AT_A_TIME)]
 
 
 def _number_within_row(rows: NDArray[np.intp]) -> NDArray[np.intp]:
