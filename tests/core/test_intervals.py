@@ -219,6 +219,23 @@ def test_a_search_that_is_cut_short_says_how_far_it_may_be_off(loss, monkeypatch
     assert (from_profile.expected_loss - from_profile.gap <= profile.decide(0.02).expected_loss + 1e-11).all()
 
 
+@pytest.mark.parametrize(("loss", "seed", "node_labels"), [("f1", 28, 60), ("jaccard", 50, 100), ("rank", 28, 60)])
+def test_a_search_that_is_cut_short_does_not_depend_on_other_rows(loss, seed, node_labels, monkeypatch):
+    """The answers of a profile are searched for again, perhaps among other rows, and must be those of its values."""
+    monkeypatch.setattr("abstain._core.losses.two_ends.NODE_LABELS", node_labels)
+    n, m, rng = 20, 7, np.random.default_rng(seed)
+    low = rng.random((n, m)) * rng.random((n, 1))
+    box = abstain.Intervals(low, 1 - rng.random((n, m)) * rng.random((n, 1)) * (1 - low))
+    profile, prediction = abstain.risk_profile(box, loss=loss), abstain.decide(box, loss, 0.05)
+    alone = [abstain.decide(box.take(np.array([i])), loss, 0.05).codes[0] for i in range(n)]
+    np.testing.assert_array_equal(prediction.codes, alone)
+    found = [profile.with_n_abstained(rng.permutation(n) % (m - 1)) for _ in range(5)]
+    found += [profile.decide(0.05), abstain.budget.solve(profile, rate=0.3).prediction]
+    for each, price in zip(found, [0.0] * 5 + [0.05, 0.0], strict=True):
+        worst = expected_generalized_loss(box, each, loss=loss, penalty=price, per_instance=True)[:, 1]
+        np.testing.assert_allclose(each.expected_loss, worst, rtol=0, atol=1e-11)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_thousand_labels(loss):
     rng = np.random.default_rng(0)
@@ -275,17 +292,35 @@ def test_skeptical_answers_are_the_best_for_every_probability(loss_case, penalty
     for share in np.linspace(0, 1, 41):
         p = low + share * (high - low)
         if_zero, if_one = fn * p, fp * (1 - p)
-        always[1] &= (if_one < if_zero) & (if_one <= price)
+        always[1] &= (if_one <= if_zero) & (if_one <= price)
         always[0] &= (if_zero <= if_one) & (if_zero <= price)
-    np.testing.assert_array_equal(prediction.codes, np.where(always[1], 1, np.where(always[0], 0, -1)))
+    np.testing.assert_array_equal(prediction.codes, np.where(always[0], 0, np.where(always[1], 1, -1)))
     risk = np.where(always[1], fp * (1 - low), np.where(always[0], fn * high, np.where(np.isinf(price), 0, price)))
     np.testing.assert_allclose(prediction.expected_loss, risk.sum(axis=1), atol=1e-12)
     np.testing.assert_allclose(prediction.bounds[:, 1], risk.sum(axis=1), atol=1e-12)
 
 
-def test_skeptical_without_costs_and_price_asks_where_one_half_is_inside():
-    box = abstain.Intervals([[0.6, 0.4, 0.1, 0.5]], [[0.9, 0.7, 0.3, 0.8]], rule="skeptical")
-    np.testing.assert_array_equal(abstain.decide(box, penalty="none").labels, [[1, -1, 0, -1]])
+def test_skeptical_answers_may_tie_with_others():
+    box = abstain.Intervals([[0.6, 0.4, 0.1, 0.5, 0.2, 0.5]], [[0.9, 0.7, 0.3, 0.8, 0.5, 0.5]], rule="skeptical")
+    np.testing.assert_array_equal(abstain.decide(box, penalty="none").labels, [[1, -1, 0, 1, 0, 0]])
+    nothing = abstain.Intervals([[0.0, 0.0, 1.0, 0.0]], [[1.0, 0.4, 1.0, 0.0]], rule="skeptical")
+    for price in ("none", 0.1, 0.0):
+        for costs, answers in (((1, 0), [[1, 1, 1, 0]]), ((0, 1), [[0, 0, 0, 0]])):  # what costs nothing is answered
+            prediction = abstain.decide(nothing, abstain.Hamming(*costs), price)
+            np.testing.assert_array_equal(prediction.labels, answers)
+            assert prediction.expected_loss == 0
+    thirds = abstain.Intervals([[1 / 3, 0.1]], [[0.9, 1 / 3]], rule="skeptical")  # 1 − ⅓ and 2 · ⅓ differ by rounding
+    np.testing.assert_array_equal(abstain.decide(thirds, abstain.Hamming(2, 1), "none").labels, [[1, 0]])
+
+
+@pytest.mark.parametrize("price", [0.1, 0.5])
+def test_skeptical_predictions_for_a_low_price_are_those_of_minimax(price):
+    ends = np.linspace(0, 1, 21)
+    low, high = (end[np.triu_indices(21)] for end in np.meshgrid(ends, ends, indexing="ij"))
+    box = abstain.Intervals(low, high)
+    np.testing.assert_array_equal(
+        abstain.decide(box.with_rule("skeptical"), penalty=price).labels, abstain.decide(box, penalty=price).labels
+    )
 
 
 @pytest.mark.parametrize("loss_case", [case for case in cases.LOSS_CASES if case[0] == "hamming"], ids=str)
@@ -358,6 +393,19 @@ def test_rounding_is_no_error():
     assert box.upper.max() <= 1
 
 
+@pytest.mark.parametrize("options", [{}, {"rule": "skeptical"}, {"rule": "hurwicz", "optimism": 0.4}])
+def test_bounds_are_not_those_of_intervals_that_have_been_changed_since(options):
+    low, high = (end.copy() for end in cases.random_intervals(20, 3))
+    box = abstain.Intervals(low, high, **options)
+    before, after = (abstain.decide(box, penalty=0.3) for _ in range(2))
+    bounds = before.bounds
+    low *= 0.5
+    high[:] = high**0.5
+    np.testing.assert_array_equal(before.bounds, bounds)
+    with pytest.raises(abstain.InvalidProbabilities, match="have been changed since the decision"):
+        _ = after.bounds
+
+
 def test_what_needs_known_probabilities_says_so():
     box, truth = random_box(30, 3), np.zeros((30, 3), int)
     for refused in (
@@ -403,6 +451,77 @@ def test_counts_give_imprecise_dirichlet_intervals():
         abstain.Intervals.from_counts(pd.DataFrame({"sky": [3]}), 2)
     with pytest.raises(abstain.InvalidProbabilities, match="s is 0"):
         abstain.Intervals.from_counts([[1]], [[2]], s=0)
+
+
+def test_counts_are_matched_by_name():
+    relevant = pd.DataFrame([[3, 0], [1, 2]], ["a", "b"], ["sky", "sea"])
+    total = pd.Series({"sky": 4, "sea": 8})
+    box = abstain.Intervals.from_counts(relevant, total)
+    np.testing.assert_allclose(box.upper, [[5 / 6, 2 / 10], [3 / 6, 4 / 10]])
+    per_row = pd.DataFrame({"n": [4, 8]}, ["a", "b"])
+    np.testing.assert_allclose(abstain.Intervals.from_counts(relevant, per_row).lower, [[3 / 6, 0], [1 / 10, 2 / 10]])
+    assert abstain.Intervals.from_counts(relevant, np.int64(4)).axes.label_names == ("sky", "sea")
+    both = relevant + 4
+    for other, message in [
+        (total[::-1], "relevant and total have different labels: column 0 is 'sky' in relevant and 'sea' in total"),
+        (both[["sea", "sky"]], "different labels: column 0 is 'sky' in relevant and 'sea' in total"),
+        (both.iloc[::-1], "different rows: row 0 is 'a' in relevant and 'b' in total"),
+        (per_row.iloc[::-1], "different rows: row 0 is 'a'"),
+    ]:
+        with pytest.raises(abstain.InvalidProbabilities, match=message):
+            abstain.Intervals.from_counts(relevant, other)
+    with pytest.raises(abstain.InvalidProbabilities, match="different labels"):
+        abstain.Intervals(total / 10, (total / 9)[::-1])
+
+
+def test_members_in_frames_keep_their_names():
+    frames = [pd.DataFrame([[0.1, 0.5], [0.3, 0.4]], columns=["sky", "sea"]) + k / 10 for k in range(3)]
+    box = abstain.Intervals.from_members(frames)
+    assert box.axes.label_names == ("sky", "sea")
+    np.testing.assert_allclose(box.upper, [[0.3, 0.5], [0.4, 0.6], [0.5, 0.7]])
+    with pytest.raises(abstain.InvalidProbabilities, match=r"members\[0\] and members\[2\] have different labels"):
+        abstain.Intervals.from_members([*frames[:2], frames[2][["sea", "sky"]]])
+    with pytest.raises(abstain.InvalidProbabilities, match=r"members\[1\] has shape \(1, 2\)"):
+        abstain.Intervals.from_members([frames[0], frames[1][:1]])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: abstain.Intervals.from_members([[[0.1, 0.2]], [[0.3]]]), "members: cannot be read as an array"),
+        (lambda: abstain.Intervals.from_members([[[0.1]]], quantiles=0.5), "quantiles are 0.5; expected two"),
+        (lambda: abstain.Intervals.from_members([[[0.1]]], quantiles=None), "quantiles are None; expected two"),
+        (lambda: abstain.Intervals.from_members([[[0.1]]], quantiles=("a", "b")), "quantiles are .*; expected two"),
+        (lambda: abstain.Intervals.from_counts([[1]], "b"), "total: expected an n × m table of numbers, got str"),
+        (lambda: abstain.Intervals.from_counts([[1]], sparse.csr_array([[2]])), "total: intervals of counts are dense"),
+        (lambda: abstain.Intervals.from_counts(sparse.csr_array([[1]]), 2), "relevant: intervals of counts are dense"),
+        (lambda: abstain.Intervals.from_counts([["a"]], 2), "relevant: expected an n × m table of numbers"),
+        (lambda: abstain.Intervals.from_counts([[1, 2]], [2, 3, 4]), "total has shape .* does not fit"),
+    ],
+)
+def test_mistakes_in_members_and_counts_are_named(make, message):
+    with pytest.raises(abstain.InvalidProbabilities, match=message):
+        make()
+
+
+def test_a_pair_of_tables_is_told_to_be_intervals():
+    low, high = cases.random_intervals(5, 3)
+    with pytest.raises(abstain.InvalidProbabilities, match=r"pass abstain\.Intervals\(\*probabilities\)"):
+        abstain.decide((low, high))
+    with pytest.raises(abstain.InvalidProbabilities, match="several batches"):
+        abstain.decide([low, high])
+    assert repr(abstain.Intervals([0.2], [0.3])).startswith("Intervals of 1 instance × 1 label, minimax")
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
+def test_ends_of_any_precision(dtype):
+    low, high = (np.asarray(end, dtype) for end in cases.random_intervals(50, 4))
+    ours = abstain.decide(abstain.Intervals(low, high), "f1")
+    known = abstain.decide(abstain.Intervals(low.astype(float), high.astype(float)), "f1")
+    np.testing.assert_array_equal(ours.codes, known.codes)
+    np.testing.assert_array_equal(ours.bounds, known.bounds)
+    with pytest.raises(abstain.InvalidProbabilities, match="exchanged"):
+        abstain.Intervals(high, low)
 
 
 # --- budgets and reviews

@@ -240,4 +240,5 @@ def test_no_cluster(scores, tmp_path):
         nobody.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
         with pytest.raises(ConnectionError, match=f"^no Dask scheduler answers at '{re.escape(address)}' "):
-            decide_files(scores, tmp_path, JOB, cluster=address, timeout=0.5)
+            decide_files(scores, f"{tmp_path}/new/", JOB, cluster=address, timeout=0.5)
+    assert not (tmp_path / "new").exists()

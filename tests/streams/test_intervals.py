@@ -116,10 +116,16 @@ def test_mistakes_are_named_and_nothing_is_written(folder, change, message):
         (["box.csv", "--intervals", "--upper", "upper.csv"], "give one"),
         (["box.csv", "--intervals", "--on-error", "skip"], "intervals must all be right"),
         (["lower.csv", "--upper", "upper.csv", "-o", "out/"], "not a folder"),
-        (["box.csv", "--intervals", "--rule", "hurwicz"], "needs a number from 0"),
+        (["lower.csv", "--upper", "upper.csv", "-o", "lower.csv"], "is an input"),
+        (["lower.csv", "--upper", "upper.csv", "--kind", "logit"], "--kind logit is for one file with both ends"),
+        (["box.csv", "--intervals", "--rule", "hurwicz"], "--rule hurwicz needs --optimism SHARE"),
+        (["box.csv", "--intervals", "--optimism", "0.3"], "--optimism is for --rule hurwicz"),
+        (["box.csv", "--intervals", "--rule", "hurwicz", "--optimism", "3"], "3 is not a share"),
+        (["box.csv", "--intervals", "--labels", "sea_lower"], "Labels are named without _lower and _upper"),
+        (["box.csv", "--intervals", "--labels", "sea,zz"], "Labels are named without _lower and _upper"),
         (["box.csv", "--intervals", "--rule", "skeptical", "--loss", "f1"], "judges each label by itself"),
         (["upper.csv", "--upper", "lower.csv"], "exchanged?"),
-        (["lower.csv", "--upper", "box.csv"], "there is no column 'sky_upper'"),
+        (["-", "--upper", "-"], "standard input is one table"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(folder, arguments, message):
@@ -129,6 +135,71 @@ def test_options_that_do_not_fit_are_refused(folder, arguments, message):
     assert result.exit_code != 0
     assert message in result.output
     assert not (folder / "never.csv").exists()
+
+
+@pytest.mark.parametrize("larger", ["lower", "upper"])
+def test_labels_of_one_file_only_are_named(folder, larger):
+    """They must not be left out: the others would be decided, and nobody would miss them."""
+    frame = pd.read_csv(folder / f"{larger}.csv")
+    frame.assign(wood=frame["sky"], hill=frame["sky"]).to_csv(folder / f"{larger}.csv", index=False)
+    result = run("decide", folder / "lower.csv", "--upper", folder / "upper.csv", "-o", folder / "never.csv")
+    smaller = "upper" if larger == "lower" else "lower"
+    assert f"{folder / larger}.csv has 'wood', 'hill', which {folder / smaller}.csv does not have" in result.output
+    assert result.exit_code == 1
+    assert not (folder / "never.csv").exists()
+    arguments = "--upper", folder / "upper.csv", "--labels", "sand,sky", "-o", folder / "q.csv"
+    assert run("decide", folder / "lower.csv", *arguments).exit_code == 0
+    np.save(folder / "two.npy", np.ones((60, 2)))
+    np.save(folder / "three.npy", np.ones((60, 3)))
+    result = run("decide", folder / "two.npy", "--upper", folder / "three.npy", "-o", folder / "never.npy")
+    assert "three.npy has 3 labels" in result.output
+    assert "two.npy has 2" in result.output
+
+
+def test_labels_are_in_the_order_of_the_lower_ends(folder):
+    pd.read_csv(folder / "upper.csv")[["id", "sand", "sky", "sea"]].to_csv(folder / "upper.csv", index=False)
+    assert run("decide", folder / "lower.csv", "--upper", folder / "upper.csv", "-o", folder / "q.csv").exit_code == 0
+    found = pd.read_csv(folder / "q.csv", index_col="id")
+    assert list(found.columns) == LABELS
+    np.testing.assert_array_equal(found.fillna(-1).to_numpy(), known(folder, "hamming", 0.1).codes)
+    # The upper ends may come from standard input.
+    arguments = [str(folder / "lower.csv"), "--upper", "-", "-o", str(folder / "again.csv")]
+    with (folder / "upper.csv").open("rb") as stream:
+        result = CliRunner().invoke(main, ["decide", *arguments], input=stream)
+    assert result.exit_code == 1  # what is read once cannot be read in another order
+    assert "in the same order" in result.output
+    upper = pd.read_csv(folder / "upper.csv")[["id", *LABELS]].to_csv(index=False)
+    assert CliRunner().invoke(main, ["decide", *arguments], input=upper.encode()).exit_code == 0
+    pd.testing.assert_frame_equal(pd.read_csv(folder / "again.csv", index_col="id"), found)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
+def test_ends_of_any_precision(folder, dtype):
+    low, high = cases.random_intervals(60, 3)
+    np.save(folder / "low.npy", np.asarray(low, dtype))
+    np.save(folder / "high.npy", np.asarray(high, dtype))
+    result = run("decide", folder / "low.npy", "--upper", folder / "high.npy", "-o", folder / "q.npy")
+    assert result.exit_code == 0, result.output
+
+
+def test_two_files_that_do_not_fit_are_named(folder):
+    low = pd.read_csv(folder / "lower.csv").melt("id", var_name="label", value_name="probability")
+    low.sort_values("id", kind="stable").to_csv(folder / "long.csv", index=False)
+    result = run("decide", folder / "long.csv", "--upper", folder / "upper.csv", "-o", folder / "never.csv")
+    assert f"{folder / 'long.csv'} is long or sparse, {folder / 'upper.csv'} is wide" in result.output
+    (folder / "long.csv").write_text("id,label,probability\na,sky,0.5\na,sea,0.3\n")
+    (folder / "up.csv").write_text("id,label,probability\na,sky,0.7\nb,sea,0.7\n")
+    result = run("decide", folder / "long.csv", "--upper", folder / "up.csv", "-o", folder / "never.csv")
+    assert "label 'sea' has lower 0.3, and upper is not listed, so its upper end is 0" in result.output
+    with pytest.raises(abstain.InvalidOutput, match="give a file as output, not a folder"):
+        decide_files(open_intervals(folder / "lower.csv", folder / "upper.csv"), f"{folder}/out/", Job("f1", 0.1))
+
+
+def test_ends_that_are_decided_as_labels_are_told(folder):
+    result = run("decide", folder / "box.csv", "-o", folder / "q.csv")
+    assert result.exit_code == 0
+    assert "sky_lower and sky_upper are decided as two labels" in result.output
+    assert "decided as two labels" not in run("decide", folder / "lower.csv", "-o", folder / "q.csv").output
 
 
 def test_calibration_writes_intervals_that_decide_reads(tmp_path):
@@ -141,6 +212,7 @@ def test_calibration_writes_intervals_that_decide_reads(tmp_path):
         "calibrate", tmp_path / "p.parquet", "--with", tmp_path / "c.json", "--intervals", "-o", tmp_path / "b.parquet"
     )
     assert result.exit_code == 0, result.output
+    assert "50 rows × 3 labels" in result.output
     box = calibration.intervals(p[:50])
     batch = next(open_intervals(tmp_path / "b.parquet").batches())
     np.testing.assert_array_equal(batch.probabilities.lower, box.lower)
@@ -148,6 +220,8 @@ def test_calibration_writes_intervals_that_decide_reads(tmp_path):
     assert run("decide", tmp_path / "b.parquet", "--intervals", "-o", tmp_path / "q.csv").exit_code == 0
     found = pd.read_csv(tmp_path / "q.csv").fillna(-1).to_numpy()
     np.testing.assert_array_equal(found, abstain.decide(box).codes)
+    with pytest.raises(abstain.InvalidOutput, match="npy has no names"):
+        calibrate_files(tmp_path / "p.parquet", tmp_path / "never.npy", calibration, intervals=True)
     plain = abstain.calibration.fit(p, random.random(p.shape) < p, method="sigmoid")
     with pytest.raises(abstain.InvalidParameter, match="gives no intervals"):
         calibrate_files(tmp_path / "p.parquet", tmp_path / "never.csv", plain, intervals=True)

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 @click.option(
     "--upper",
     metavar="FILE",
-    type=options.existing_file,
-    help="INPUT holds the lower ends of intervals, and FILE the upper ones.",
+    type=options.table,
+    help="INPUT holds the lower ends of intervals, and FILE (- is standard input) the upper ones, with the same labels "
+    "in any order.",
 )
 @click.option(
     "--rule",
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     "or by a weighted mean of best and worst case (--optimism). [default: minimax]",
 )
 @click.option(
-    "--optimism", type=float, metavar="SHARE", help="With --rule hurwicz: the weight of the best case, 0 to 1."
+    "--optimism", type=options.share, metavar="SHARE", help="With --rule hurwicz: the weight of the best case, 0 to 1."
 )
 @click.option(
     "--on-error",
@@ -73,7 +74,7 @@ def decide(
     reading: dict[str, Any],
     kind: Any,
     intervals: bool,
-    upper: Path | None,
+    upper: str | None,
     rule: IntervalRule | None,
     optimism: float | None,
     on_error: Any,
@@ -114,14 +115,19 @@ def decide(
         )
     if cluster and queue:
         raise click.BadParameter("a cluster writes no queue; decide without --cluster", param_hint="--queue")
-    judged = _read_rule(intervals, upper, rule, optimism, on_error, in_folder=is_folder(target))
-    options.require_unread([output_file, queue], *filter(None, (penalty, upper)))
+    judged = _read_rule(intervals, upper, rule, optimism, on_error)
+    if upper is not None and kind != "probability":
+        raise click.UsageError("--kind logit is for one file with both ends (--intervals), not for two files")
+    if upper == "-" and "-" in inputs:
+        raise click.UsageError("standard input is one table, not two")
+    options.require_unread([output_file, queue], penalty)
     from abstain.streams import Job, decide_files, open_intervals, open_sources
 
     if judged:
         sources = open_intervals(inputs, upper, **judged, **reading, kind=kind)
     else:
         sources = open_sources(inputs, **reading, kind=kind)
+        _hint_at_intervals(output, sources.label_names or ())
     resolved = options.penalty_of(penalty, sources.label_names, sources.n_labels)
     read_as = {name: value for name, value in reading.items() if name != "format"}
     job = Job(loss, resolved, kind=kind, on_error=on_error, **read_as, **judged)
@@ -153,12 +159,10 @@ def decide(
 
 def _read_rule(
     intervals: bool,
-    upper: Path | None,
+    upper: str | None,
     rule: IntervalRule | None,
     optimism: float | None,
     on_error: str,
-    *,
-    in_folder: bool,
 ) -> dict[str, Any]:
     """Return the rule for intervals; {} if the input holds none."""
     if not intervals and upper is None:
@@ -169,9 +173,26 @@ def _read_rule(
         raise click.UsageError("--intervals is for one file with both ends, --upper for a file of its own: give one")
     if on_error != "fail":
         raise click.UsageError("--on-error skip and abstain are for probabilities; intervals must all be right")
-    if upper is not None and in_folder:
-        raise click.UsageError("two files become one: with --upper, --output is a file, not a folder")
+    if (rule == "hurwicz") != (optimism is not None):
+        raise click.UsageError(
+            "--optimism is for --rule hurwicz" if rule != "hurwicz" else "--rule hurwicz needs --optimism SHARE"
+        )
     return {"rule": rule or "minimax", "optimism": optimism}
+
+
+def _hint_at_intervals(output: Output, label_names: Sequence[str]) -> None:
+    """Say so if columns that are decided as labels are called like the ends of intervals."""
+    from abstain.streams._intervals import ENDS, interval_columns
+
+    known = set(label_names)
+    labels = (name.removesuffix(ENDS[0]) for name in label_names if name.endswith(ENDS[0]))
+    columns = next(
+        (columns for columns in map(interval_columns, ([label] for label in labels)) if known >= {*columns}), None
+    )
+    if columns is not None:
+        output.note(
+            f"{' and '.join(columns)} are decided as two labels; if they are ends of intervals, add --intervals"
+        )
 
 
 @contextmanager

@@ -11,9 +11,12 @@ from abstain._core.losses import Loss
 from abstain._core.penalties import BoundPenalty
 from abstain._core.prediction import Prediction
 from abstain._core.truth import aligned_intervals
-from abstain._utils.errors import InvalidLoss, InvalidPenalty
+from abstain._utils.errors import InvalidLoss, InvalidPenalty, InvalidProbabilities
 from abstain._utils.threads import for_each
 from abstain._utils.types import Floats
+
+CHANGED = 1e-7
+"""What rounding cannot explain: an expected loss that is off by more is one of other intervals."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,13 @@ class ExpectedLossBounds:
         charged = self.costs.charge(prediction.n_abstained, prediction.abstained)
         charged = np.where(np.isinf(charged), 0.0, charged)  # the skeptical rule without a price
         bounds = expected_loss_bounds(self.intervals, self.loss, prediction) + charged[:, np.newaxis]
+        share = self.intervals.optimism or 0.0
+        decided = share * bounds[:, 0] + (1.0 - share) * bounds[:, 1]
+        if not np.allclose(decided, prediction.expected_loss, rtol=CHANGED, atol=CHANGED):
+            raise InvalidProbabilities(
+                "the arrays of the intervals have been changed since the decision, so that its bounds are no longer "
+                "known; ask for prediction.bounds before, or give Intervals copies"
+            )
         if self.intervals.rule == "minimax":
             bounds[:, 1] = prediction.expected_loss  # the same sum, added up in another order
             bounds[:, 0] = np.minimum(bounds[:, 0], bounds[:, 1])

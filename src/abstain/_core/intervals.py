@@ -1,7 +1,8 @@
 """Intervals of probabilities: what is known is that each probability lies between a lower and an upper end."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from copy import copy
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Literal, NoReturn, TypeAlias, get_args
 
@@ -13,10 +14,12 @@ from abstain._core.blocks import Block, StoredEntries
 from abstain._core.kernels import checking
 from abstain._core.kernels.bounds import Bounds
 from abstain._core.probabilities import Probabilities
-from abstain._core.tables import Axes, Matrix, Table, as_array, csr_in_order
+from abstain._core.tables import Axes, Matrix, Table, as_array, csr_in_order, dense, names_of, read_matrix
 from abstain._utils.backends import lazy_backend
 from abstain._utils.errors import InvalidProbabilities, quoted
+from abstain._utils.frames import is_frame
 from abstain._utils.threads import for_each
+from abstain._utils.wording import plural
 
 IntervalRule: TypeAlias = Literal["minimax", "skeptical", "hurwicz"]
 
@@ -28,15 +31,20 @@ class Intervals:
     `risk_profile`, `budget.solve`, `review_queue` and `metrics.expected_generalized_loss` take intervals in place of
     probabilities.
 
+    Arrays are not copied, and must not be changed while the intervals are used; the `bounds` of a decision are computed
+    from them when they are first asked for.
+
     Parameters
     ----------
     lower, upper : array-like, data frame or sparse matrix of shape (n_instances, n_labels), or (n_labels,)
         The ends, each as `decide` takes probabilities; lower ≤ upper. What sparse matrices do not store is [0, 0].
     rule : {"minimax", "skeptical", "hurwicz"}, default="minimax"
         How answers are judged. "minimax": by their expected loss in the worst case, for every loss. "skeptical": a
-        label is answered only if this is the best for every probability in its interval; without a price
-        (``penalty="none"``) a label is abstained iff neither answer is the best for all. "hurwicz": by optimism · best
-        case + (1 − optimism) · worst case. The latter two are for losses that are sums over labels (Hamming).
+        label is answered iff for no probability in its interval the other answer, or abstaining at its price, is
+        better; an equally good one does not count (and if both answers are equally good throughout, it is 0). Without a
+        price (``penalty="none"``) a label is abstained iff each answer is the better one for some probability: for
+        equal costs iff lower < ½ < upper. "hurwicz": by optimism · best case + (1 − optimism) · worst case. The latter
+        two are for losses that are sums over labels (Hamming).
     optimism : float in [0, 1], optional
         Needed for "hurwicz": 0 is minimax, 1 the best case.
 
@@ -72,6 +80,7 @@ class Intervals:
                     "abstain.Intervals of its rows"
                 )
         low, high = Probabilities(lower, "lower"), Probabilities(upper, "upper")
+        low.axes, high.axes = _with_series_names(lower, low.axes), _with_series_names(upper, high.axes)
         _require_same_rows_and_labels(low, high)
         self._high = high.checked()
         self._low = low.checked() if not high.is_sparse else _aligned(low.checked(), self._high)
@@ -88,13 +97,14 @@ class Intervals:
 
         Parameters
         ----------
-        members : array-like of shape (n_instances, n_members, n_labels)
-            The probabilities of each member.
+        members : array-like of shape (n_instances, n_members, n_labels), or list of n_instances data frames
+            The probabilities of each member. Frames have a row for each member, and all the same columns.
         quantiles : (float, float), default=(0.0, 1.0)
             The quantiles of the members at which the intervals end: least and greatest by default.
         rule, optimism
             As for `Intervals`.
         label_names : sequence of n_labels names, optional
+            By default those of the frames.
 
         Examples
         --------
@@ -103,7 +113,7 @@ class Intervals:
         >>> box.lower, box.upper
         (array([[0.7, 0.1]]), array([[0.9, 0.3]]))
         """
-        p, _ = as_array(members)
+        p, names = _read_members(members)
         if p.ndim != 3 or 0 in p.shape[1:] or p.dtype.kind not in "fiub":
             raise InvalidProbabilities(
                 f"members: expected numbers of shape (n_instances, n_members, n_labels), got {p.shape} of {p.dtype}"
@@ -116,10 +126,10 @@ class Intervals:
                 f"members: row {at // p.shape[1]}, member {at % p.shape[1]}, label {label} is {flat[at, label]}; a "
                 "probability is a number from 0 to 1"
             )
-        if len(quantiles) != 2 or not 0 <= quantiles[0] <= quantiles[1] <= 1:
+        if not _are_quantiles(quantiles):
             raise InvalidProbabilities(f"quantiles are {quantiles!r}; expected two numbers, 0 ≤ first ≤ second ≤ 1")
         low, high = np.quantile(p.astype(np.float64, copy=False), quantiles, axis=1)
-        names = None if label_names is None else tuple(label_names)
+        names = names if label_names is None else tuple(Axes().names(p.shape[2], label_names))
         return cls(Table(low, names), Table(high, names), rule=rule, optimism=optimism)
 
     @classmethod
@@ -132,8 +142,9 @@ class Intervals:
         ----------
         relevant : array-like, data frame or sparse matrix of shape (n_instances, n_labels)
             How often each label was relevant: among neighbours, in a leaf, among votes.
-        total : array-like that broadcasts to that shape
-            Of how many.
+        total : number, array-like or data frame that broadcasts to that shape
+            Of how many: one number, one for each label, a column with one for each instance, or one for each count.
+            Where it has names of labels or rows, they are those of `relevant`, in the same order.
         s : float > 0, default=2.0
             The number of observations that are missing: the greater, the wider the intervals.
         rule, optimism
@@ -146,28 +157,23 @@ class Intervals:
         >>> box.lower, box.upper
         (array([[0.5, 0. ]]), array([[0.83333333, 0.2       ]]))
         """
-        counts = Table(relevant) if not isinstance(relevant, Table) else relevant
-        if sparse.issparse(counts.values):
-            raise InvalidProbabilities(
-                "relevant: intervals of counts are dense, as [0, s / (n + s)] is not 0; pass an array"
-            )
-        k, n = np.asarray(counts.values, np.float64), np.asarray(total, np.float64)
+        k, axes = _read_counts(relevant, "relevant")
+        is_number = isinstance(total, Real) or getattr(total, "ndim", 1) == 0
+        n, others = _read_counts([total] if is_number else total, "total")
         if not is_number_between(s, 0.0, np.inf) or not 0 < s < np.inf:
             raise InvalidProbabilities(f"s is {s!r}; expected a number > 0")
-        try:
-            n = np.broadcast_to(n, k.shape)
-        except ValueError as reason:
-            raise InvalidProbabilities(
-                f"total has shape {n.shape}, which does not fit {k.shape} of relevant"
-            ) from reason
+        if n.shape[0] not in (1, k.shape[0]) or n.shape[1] not in (1, k.shape[1]):
+            raise InvalidProbabilities(f"total has shape {n.shape}, which does not fit {k.shape} of relevant")
+        of_all = Axes(others.label_names if n.shape[1] > 1 else None, others.index if n.shape[0] > 1 else None)
+        _require_same_names(("relevant", axes), ("total", of_all))
+        n = np.broadcast_to(n, k.shape)
         bad = np.argwhere(~((k >= 0) & (k <= n) & np.isfinite(n)))
         if len(bad):
             i, j = bad[0]
-            axes = Axes(counts.label_names, counts.index)
             raise InvalidProbabilities(
                 f"relevant: {axes.row(i)}, {axes.label(j)} is {k[i, j]:g} of {n[i, j]:g}; expected 0 ≤ relevant ≤ total"
             )
-        low, high = (Table(end / (n + s), counts.label_names, counts.index) for end in (k, k + s))
+        low, high = (Table(end / (n + s), axes.label_names, axes.index) for end in (k, k + s))
         return cls(low, high, rule=rule, optimism=optimism)
 
     @property
@@ -200,7 +206,7 @@ class Intervals:
         return self.n_rows
 
     def __repr__(self) -> str:
-        size = f"{self.n_rows} instance{'' if self.n_rows == 1 else 's'} × {self.n_labels} labels"
+        size = f"{plural(self.n_rows, 'instance')} × {plural(self.n_labels, 'label')}"
         if self.n_rows == 0:
             return f"Intervals of {size}, {self._rule_text()}"
         width = float(self._high.matrix.mean() - self._low.matrix.mean())
@@ -239,9 +245,8 @@ class Intervals:
         crossed: list[bool] = []
 
         def check(piece: Block | StoredEntries) -> None:
-            at = piece.entries if isinstance(piece, StoredEntries) else piece.rows
             low, high = (
-                (end.matrix.data if isinstance(piece, StoredEntries) else end.matrix)[at]
+                end.load_entries_unchecked(piece) if isinstance(piece, StoredEntries) else end.load_unchecked(piece)
                 for end in (self._low, self._high)
             )
             crossed.append(not checking.all_ordered(low.ravel(), high.ravel(), slack))
@@ -357,20 +362,71 @@ def _require_same_rows_and_labels(low: Probabilities, high: Probabilities) -> No
         raise InvalidProbabilities(
             f"lower is {kinds[not low.is_sparse]}, upper is {kinds[not high.is_sparse]}; pass two of a kind"
         )
-    ours, theirs = low.axes.label_names, high.axes.label_names
-    if ours is not None and theirs is not None and ours != theirs:
-        at = next(j for j, names in enumerate(zip(ours, theirs, strict=True)) if names[0] != names[1])
+    _require_same_names(("lower", low.axes), ("upper", high.axes))
+
+
+def _require_same_names(one: tuple[str, Axes], other: tuple[str, Axes]) -> None:
+    """Raise `InvalidProbabilities` if two tables of the same shape name their labels or their rows differently."""
+    (our_name, ours), (their_name, theirs) = one, other
+    both = {
+        "labels": ("column", ours.label_names, theirs.label_names), "rows": ("row", ours.index, theirs.index)
+    }  # fmt: skip
+    for kind, (place, some, others) in both.items():
+        if some is None or others is None or list(some) == list(others):
+            continue
+        at, names = next((i, names) for i, names in enumerate(zip(some, others, strict=True)) if names[0] != names[1])
         raise InvalidProbabilities(
-            f"lower and upper have different labels: column {at} is {quoted(ours[at])} in lower and "
-            f"{quoted(theirs[at])} in upper; put both in the same order"
+            f"{our_name} and {their_name} have different {kind}: {place} {at} is {quoted(names[0])} in {our_name} and "
+            f"{quoted(names[1])} in {their_name}; put both in the same order"
         )
-    if low.axes.index is not None and high.axes.index is not None and list(low.axes.index) != list(high.axes.index):
-        rows = zip(low.axes.index, high.axes.index, strict=True)
-        at, names = next((i, names) for i, names in enumerate(rows) if names[0] != names[1])
+
+
+def _with_series_names(table: Any, axes: Axes) -> Axes:
+    """Return the axes with the names of a series, which is one row: they are those of the labels."""
+    names = names_of(table) if getattr(table, "ndim", 0) == 1 else None
+    return axes if names is None else replace(axes, label_names=names)
+
+
+def _read_counts(table: Any, what: str) -> tuple[NDArray[np.float64], Axes]:
+    """Return a table of counts, and its names."""
+    counts, axes = read_matrix(table, what, InvalidProbabilities)
+    if sparse.issparse(counts):
         raise InvalidProbabilities(
-            f"lower and upper have different rows: row {at} is {quoted(names[0])} in lower and {quoted(names[1])} in "
-            "upper; put both in the same order"
+            f"{what}: intervals of counts are dense, as [0, s / (n + s)] is not 0; pass an array"
         )
+    return counts.astype(np.float64), _with_series_names(table, axes)
+
+
+def _read_members(members: Any) -> tuple[NDArray[Any], tuple[Hashable, ...] | None]:
+    """Return what the members of an ensemble say, (n_instances, n_members, n_labels), and the names of the labels."""
+    if isinstance(members, list | tuple) and any(is_frame(each) or isinstance(each, Table) for each in members):
+        tables = {
+            f"members[{i}]": read_matrix(each, f"members[{i}]", InvalidProbabilities) for i, each in enumerate(members)
+        }
+        first, *_ = tables
+        for name, (matrix, axes) in tables.items():
+            if matrix.shape != tables[first][0].shape:
+                raise InvalidProbabilities(
+                    f"{name} has shape {matrix.shape}, {first} has {tables[first][0].shape}; expected a row for each "
+                    "member and a column for each label"
+                )
+            _require_same_names((first, Axes(tables[first][1].label_names)), (name, Axes(axes.label_names)))
+        return np.stack([dense(matrix) for matrix, _ in tables.values()]), tables[first][1].label_names
+    try:
+        return as_array(members)[0], None
+    except Exception as reason:
+        raise InvalidProbabilities(
+            f"members: cannot be read as an array ({reason}); expected as many members and labels for each instance"
+        ) from reason
+
+
+def _are_quantiles(quantiles: Any) -> bool:
+    """Whether something is two numbers, 0 ≤ first ≤ second ≤ 1."""
+    try:
+        first, second = quantiles
+    except (TypeError, ValueError):
+        return False
+    return is_number_between(first, 0.0, 1.0) and is_number_between(second, float(first), 1.0)
 
 
 def _size(table: Probabilities) -> str:

@@ -79,7 +79,9 @@ class _Partial(ABC):
     def bounds(self) -> Floats:
         """The least and the greatest expected generalised loss, penalty included, (n_instances, 2); NaN if not known.
 
-        They differ for decisions from `Intervals`: between them it lies for all probabilities in the intervals.
+        They differ for decisions from `Intervals`: between them it lies for all probabilities in the intervals. They
+        are computed when they are first asked for (for Hamming this takes longer than the decision): until then the
+        arrays of the intervals must not be changed.
         """
         if self._bounds is None:
             return np.stack([self.expected_loss, self.expected_loss], axis=1)
@@ -92,7 +94,8 @@ class _Partial(ABC):
         """How much better than `expected_loss` another prediction could be, (n_instances,): 0 where it is optimal.
 
         Only decisions from `Intervals` for the F, Jaccard and rank losses, and from joint distributions (`Samples`,
-        Only decisions from `Intervals` for the F, Jaccard and rank losses and from joint distributions (`Samples`,
+        `Mixture`) can have a gap above 0, where the search for the optimum was stopped. NaN if the expected loss is not
+        known.
         """
         return np.where(np.isnan(self.expected_loss), np.nan, 0.0) if self._gap is None else self._gap
 

@@ -284,10 +284,12 @@ def shape_of_first(table: Any) -> tuple[int, ...]:
 
 
 def _hint_at_list_of_labels(table: Any) -> str:
-    """Return a hint if a table is a list of (n, 2) arrays, one per label, or of the rows of several batches."""
+    """Return a hint if a table is a list of (n, 2) arrays, one per label, or of several batches, or a pair of ends."""
     shape = shape_of_first(table)
     if len(shape) != 2:
         return ""
+    if isinstance(table, tuple) and len(table) == 2 and shape_of_first(table[1:]) == shape:
+        return "; of lower and upper probabilities, pass abstain.Intervals(*probabilities)"
     if shape[1] > 2:
         return "; of a list with the rows of several batches, pass np.concatenate(probabilities) (or torch.cat)"
     return "; of a list with one (n, 2) array per label, pass abstain.label_probabilities(probabilities)"

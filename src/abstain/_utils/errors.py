@@ -1,6 +1,9 @@
 """One error class for each kind of mistake, and the quotation of wrong values in their messages."""
 
+from collections.abc import Sequence
+
 LONGEST_QUOTE = 80  # characters of a name or a value that an error shows
+N_NAMED = 5  # names that an error shows; of more it tells the number
 
 
 def quoted(value: object) -> str:
@@ -19,6 +22,19 @@ def quoted(value: object) -> str:
         return text
     half = (LONGEST_QUOTE - 1) // 2
     return f"{text[:half]}…{text[-(LONGEST_QUOTE - 1 - half) :]}"
+
+
+def some_of(names: Sequence[object]) -> str:
+    """Return the first of some names for an error message, and how many more there are.
+
+    Examples
+    --------
+    >>> from abstain._utils.errors import some_of
+    >>> some_of(["sky", "sea"]), some_of(range(7))
+    ("'sky', 'sea'", '0, 1, 2, 3, 4 and 2 more')
+    """
+    more = f" and {len(names) - N_NAMED} more" if len(names) > N_NAMED else ""
+    return ", ".join(map(quoted, names[:N_NAMED])) + more
 
 
 class AbstainError(ValueError):

@@ -103,7 +103,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         lower, upper : float arrays of shape (n_instances, n_labels)
-            0 ≤ lower ≤ upper ≤ 1.
+            0 ≤ lower ≤ upper ≤ 1. ``abstain.Intervals(*model.predict_intervals(X))`` is what `decide` takes.
         """
         check_is_fitted(self)
         X, s = self._check_features(X, reset=False), self._require_s()

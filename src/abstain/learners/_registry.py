@@ -197,8 +197,9 @@ def make(name: str, *, random_state: Any = 0, n_jobs: int | None = None) -> Any:
     Returns
     -------
     estimator : classifier
-        Not fitted. The credal ones also have ``predict_intervals(X)``, the lower and the upper probabilities: those
-        that all priors of s instances allow, by the imprecise Dirichlet model (parameter ``s``, 2 by default).
+        Not fitted. The credal ones also have ``predict_intervals(X)``, a tuple of the lower and the upper probabilities
+        (``abstain.Intervals(*model.predict_intervals(X))`` is for `decide`): those that all priors of s instances
+        allow, by the imprecise Dirichlet model (parameter ``s``, 2 by default).
 
     Examples
     --------

@@ -1,7 +1,8 @@
 """Tables about the same instances in several files: the same labels, and the same rows batch by batch."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from abstain._core.tables import Table
-from abstain._utils.errors import InvalidDataset, InvalidLabels, quoted
+from abstain._utils.errors import InvalidDataset, InvalidLabels, quoted, some_of
 from abstain.streams._formats.columns import arrow
 from abstain.streams._prefetch import prefetch
 from abstain.streams._read.batches import Batch
@@ -28,6 +29,7 @@ def open_aligned(
     labels: Sequence[str] | None = None,
     format: str | None = None,  # noqa: A002 - as the command line calls it
     options_for: str | None = None,
+    same_labels: bool = False,
 ) -> dict[str, Sources]:
     """Open tables about the same labels, each with its labels in the order of the first wide one.
 
@@ -42,6 +44,9 @@ def open_aligned(
         columns.
     options_for : str, optional
         The only table that `form` and `format` are about.
+    same_labels : bool, default=False
+        Whether wide tables must have the same labels, unless `labels` chooses some; otherwise the labels that the first
+        one does not have are left out of the others.
 
     Returns
     -------
@@ -57,6 +62,8 @@ def open_aligned(
     if columns.are_long and not any(sources.is_long for sources in tables.values()):
         wanted = " and ".join(quoted(column) for column in (label_column, value_column) if column is not None)
         raise InvalidDataset(f"no table has the columns of a long one: there is no column {wanted}")
+    if same_labels and labels is None:
+        _require_same_labels(tables.values())
     wide = next((sources for sources in tables.values() if not sources.is_long), None)
     names = dict.fromkeys(label for sources in tables.values() for label in sources.label_names or ())
     wanted_labels = tuple(names) if wide is None else wide.label_names
@@ -76,6 +83,18 @@ def open_aligned(
             )
         tables[name] = opened(name, wanted_labels)
     return tables
+
+
+def _require_same_labels(tables: Iterable[Sources]) -> None:
+    """Raise `InvalidLabels` if a wide table has labels that another one does not have."""
+    named = [sources for sources in tables if not sources.is_long and sources.label_names is not None]
+    for ours, theirs in permutations(named, 2):
+        known = set(theirs.label_names or ())
+        if alone := [name for name in ours.label_names or () if name not in known]:
+            raise InvalidLabels(
+                f"{ours.files[0]} has {some_of(alone)}, which {theirs.files[0]} does not have; both must have the same "
+                "labels (--labels chooses some of them)"
+            )
 
 
 def aligned_batches(tables: dict[str, Sources]) -> Generator[dict[str, Batch]]:

@@ -2,7 +2,6 @@
 
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -16,9 +15,11 @@ from abstain._core.truth import Truth, read_truth
 from abstain._utils.errors import (
     InvalidDataset,
     InvalidLabels,
+    InvalidOutput,
     InvalidParameter,
     InvalidProbabilities,
     quoted,
+    some_of,
 )
 from abstain._utils.types import Floats
 from abstain._utils.wording import plural
@@ -46,9 +47,6 @@ from abstain.streams._write.sinks import Sink
 if TYPE_CHECKING:
     from abstain.calibration._calibration import Calibration
     from abstain.calibration._scores import Kind, Scores
-
-N_NAMED = 5
-"""Labels that an error names; of more it tells the number."""
 
 
 def fit_calibration(
@@ -172,7 +170,8 @@ def calibrate_files(
         What `fit_calibration` or `abstain.calibration.fit` returns, or the file that it was saved to.
     intervals : bool, default=False
         Write the intervals of a calibration by "venn-abers", with columns ``<label>_lower`` and ``<label>_upper`` for
-        each label, as `open_intervals` reads them, instead of the probabilities.
+        each label, as `open_intervals` reads them, instead of the probabilities. They cannot be written to npy, which
+        has no names of columns.
     resume : bool, default=False
         Keep those files in the output folder that are complete and were made by the same calibration from the same
         input.
@@ -218,7 +217,12 @@ def calibrate_files(
         )
     make_writer = _IntervalWriter if intervals else _ProbabilityWriter
     writer = make_writer(_with_labels_of(sources, calibration), sources, progress)
-    return writer.write_to(Destination.of(output, sources, output_format), resume=resume)
+    destination = Destination.of(output, sources, output_format)
+    if intervals and not all(known.names_rows for known in destination.formats()):
+        raise InvalidOutput(
+            "intervals are two named columns for each label, and npy has no names; write npz or parquet"
+        )
+    return writer.write_to(destination, resume=resume)
 
 
 class _ProbabilityWriter(RowWriter[Matrix]):
@@ -248,8 +252,8 @@ class _ProbabilityWriter(RowWriter[Matrix]):
             probabilities = self.calibrated(batch.table.values)
         except InvalidProbabilities:
             raise bad_value_error(batch) from None
-        n, m = probabilities.shape
-        return batch, probabilities.astype(self.values.dtype, copy=False), Summary(n_rows=n, n_labels=m)
+        size = Summary(n_rows=probabilities.shape[0], n_labels=self.calibration.n_labels)
+        return batch, probabilities.astype(self.values.dtype, copy=False), size
 
     def put(self, sink: Sink, batch: Batch, result: Matrix) -> None:
         sink.write(batch, result)
@@ -385,16 +389,11 @@ def _with_labels_of(sources: Sources, calibration: "Calibration") -> "Calibratio
     missing = [] if sources.is_long else [name for name in known if name not in there]
     extra = [name for name in found if name not in known]
     if missing or extra:
-        parts = [f"it has no label {_some(missing)}"] if missing else []
-        parts += [f"the calibration has no label {_some(extra)} (--labels chooses others)"] if extra else []
+        parts = [f"it has no label {some_of(missing)}"] if missing else []
+        parts += [f"the calibration has no label {some_of(extra)} (--labels chooses others)"] if extra else []
         raise InvalidLabels(f"{file}: its labels are not those of the calibration: {'; '.join(parts)}")
     order = [known[name] for name in found]
     if order == list(range(calibration.n_labels)):
         return calibration
     content = calibration.to_dict()
     return Calibration.from_dict(content | {"labels": [content["labels"][j] for j in order]})
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - N_NAMED} more" if len(names) > N_NAMED else ""
-    return ", ".join(map(quoted, names[:N_NAMED])) + more

@@ -6,12 +6,21 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from abstain._core.intervals import IntervalRule, Intervals
 from abstain._core.tables import Table, dense
-from abstain._utils.errors import InvalidDataset, InvalidParameter, InvalidProbabilities, quoted
+from abstain._utils.errors import (
+    InvalidDataset,
+    InvalidLabels,
+    InvalidOutput,
+    InvalidParameter,
+    InvalidProbabilities,
+    quoted,
+)
 from abstain.streams._alignment import aligned_batches, open_aligned
 from abstain.streams._bad_values import bad_value_error, find_bad_values
+from abstain.streams._formats.names import NO_COLUMN
 from abstain.streams._read.batches import Batch
 from abstain.streams._read.sources import Form, Kind, Paths, Sources, open_sources
 
@@ -52,7 +61,8 @@ def open_intervals(
         Wide tables with a column ``<label>_lower`` and a column ``<label>_upper`` for each label; with `upper`, tables
         of the lower ends alone, with a column for each label, or long ones.
     upper : path, or sequence of paths, optional
-        Tables of the upper ends, with the same rows and labels.
+        Tables of the upper ends, with the same rows and, in any order, the same labels; the answers have the labels in
+        the order of `inputs`.
     rule, optimism
         As for `abstain.Intervals`.
     form, id_column, label_column, value_column, labels, format, kind, row_groups
@@ -80,17 +90,23 @@ def open_intervals(
     options = RuleOptions(rule, optimism)
     if upper is None:
         columns = None if labels is None else interval_columns(labels)
-        both = open_sources(
-            inputs, form=form, id_column=id_column, label_column=label_column, value_column=value_column,
-            labels=columns, format=format, kind=kind, row_groups=row_groups,
-        )  # fmt: skip
+        try:
+            both = open_sources(
+                inputs, form=form, id_column=id_column, label_column=label_column, value_column=value_column,
+                labels=columns, format=format, kind=kind, row_groups=row_groups,
+            )  # fmt: skip
+        except InvalidDataset as reason:
+            if labels is None or NO_COLUMN not in str(reason):
+                raise
+            raise InvalidDataset(f"{reason} Labels are named without {' and '.join(ENDS)}") from reason
         return _with_both_ends(both, options)
     if kind != "probability" or row_groups is not None:
         raise InvalidParameter("kind and row_groups are for intervals in one file, not for two files of their ends")
     sides = open_aligned(
-        {"probabilities": upper, "lower": inputs}, form=form, id_column=id_column, label_column=label_column,
-        value_column=value_column, labels=labels, format=format,
+        {"lower": inputs, "probabilities": upper}, form=form, id_column=id_column, label_column=label_column,
+        value_column=value_column, labels=labels, format=format, same_labels=True,
     )  # fmt: skip
+    _require_two_of_a_kind(*sides.values())
     return _with_lower_ends(sides, options)
 
 
@@ -126,10 +142,13 @@ class IntervalBatch(Batch):
                 raise
             i, j = map(int, crossed[0])
             name = j if self.table.label_names is None else quoted(self.table.label_names[j])
-            raise InvalidProbabilities(
-                f"{self.row(i, j)}, label {name} has lower {low[i, j]:g} > upper {high[i, j]:g}; an interval begins at "
-                "its lower end (are lower and upper exchanged?)"
-            ) from reason
+            is_listed = not sparse.issparse(self.table.values) or j in self.table.values[[i]].indices
+            what = (
+                f"> upper {high[i, j]:g}; an interval begins at its lower end (are lower and upper exchanged?)"
+                if is_listed
+                else ", and upper is not listed, so its upper end is 0"
+            )
+            raise InvalidProbabilities(f"{self.row(i, j)}, label {name} has lower {low[i, j]:g}{what}") from reason
 
     def take(self, rows: NDArray[np.intp]) -> "IntervalBatch":
         part = super().take(rows)
@@ -149,6 +168,8 @@ class IntervalSources(Sources):
     n_labels : int
     read : function of Sources and the number of rows before them
         Reads the batches.
+    lower : Sources, optional
+        The files of the lower ends, if these are files of their own.
     """
 
     def __init__(
@@ -157,12 +178,19 @@ class IntervalSources(Sources):
         label_names: tuple[str, ...] | None,
         n_labels: int,
         read: Callable[[Sources, int], Generator[IntervalBatch]],
+        lower: Sources | None = None,
     ) -> None:
         super().__init__(files._tables, files.kind)
-        self._files, self._read = files, read
+        self._files, self._read, self._lower = files, read, lower
         self.label_names, self.n_labels = label_names, n_labels
 
+    @property
+    def files(self) -> list[str]:
+        return [*([] if self._lower is None else self._lower.files), *self._files.files]
+
     def each_file(self) -> Iterator[Sources]:
+        if self._lower is not None:
+            raise InvalidOutput("files of lower and of upper ends become one; give a file as output, not a folder")
         return (IntervalSources(file, self.label_names, self.n_labels, self._read) for file in self._files.each_file())
 
     def batches(self, n_rows_before: int = 0) -> Generator[Batch]:
@@ -229,7 +257,16 @@ def _with_lower_ends(sides: dict[str, Sources], options: RuleOptions) -> Interva
             before = n_rows_before + high.rows_before
             yield IntervalBatch(high.table, high.file, high.first_row, before, high.numbers, high.quote, lower, options)
 
-    return IntervalSources(upper, upper.label_names, upper.n_labels, read)
+    return IntervalSources(upper, upper.label_names, upper.n_labels, read, sides["lower"])
+
+
+def _require_two_of_a_kind(lower: Sources, upper: Sources) -> None:
+    """Raise an error that names the files if one is sparse and the other is not, or if they differ in their labels."""
+    if lower.is_sparse != upper.is_sparse:
+        kinds = ("long or sparse", "wide") if lower.is_sparse else ("wide", "long or sparse")
+        raise InvalidDataset(f"{lower.files[0]} is {kinds[0]}, {upper.files[0]} is {kinds[1]}; give two of a kind")
+    if lower.n_labels != upper.n_labels:
+        raise InvalidLabels(f"{upper.files[0]} has {upper.n_labels} labels, {lower.files[0]} has {lower.n_labels}")
 
 
 def _require_probabilities(batch: Batch) -> None:

@@ -58,10 +58,11 @@ def answer_where_cheap(bounds, error_costs, prices, codes, expected):
 
 @kernel
 def answer_where_certain(bounds, error_costs, prices, codes, expected):
-    """Linear penalties: answer iff the same answer is the best one for every probability in the interval.
+    """Linear penalties: answer iff one answer is a best one for every probability in the interval, ties included.
 
-    expected is the worst case, in which an abstention costs its price; where that is infinite, it costs nothing: there
-    is no price, and abstentions only say that no answer is the best for all probabilities.
+    If both answers are (at every probability they cost the same), it is 0 as in `answer_where_cheap`. expected is the
+    worst case, in which an abstention costs its price; where that is infinite, it costs nothing: there is no price, and
+    abstentions only say that no answer is the best for all probabilities.
     """
     low, high = bounds
     n, m = low.shape
@@ -72,10 +73,12 @@ def answer_where_certain(bounds, error_costs, prices, codes, expected):
         total = 0.0
         for j in range(m):
             most, if_zero, if_one = tipped(price[j], 0.0), fn[j] * high[i, j], fp[j] * (1.0 - low[i, j])
-            if if_one < fn[j] * low[i, j] and if_one <= most:
+            is_one = if_one <= min(most, tipped(fn[j] * low[i, j], 0.0))
+            is_zero = if_zero <= min(most, tipped(fp[j] * (1.0 - high[i, j]), 0.0))
+            if is_one and (if_zero > if_one or not is_zero):
                 codes[i, j] = 1
                 total += min(if_one, price[j])
-            elif if_zero <= fp[j] * (1.0 - high[i, j]) and if_zero <= most:
+            elif is_zero:
                 codes[i, j] = 0
                 total += min(if_zero, price[j])
             else:

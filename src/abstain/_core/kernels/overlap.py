@@ -117,7 +117,7 @@ def value_and_slope(heads, k, tails, l, fade_out, count):
 
 
 @kernel
-def _bound_inside(p, penalty, floor, concave, k, lo, hi, at_lo, at_hi):
+def bound_inside(p, penalty, floor, concave, k, lo, hi, at_lo, at_hi):
     """An upper bound of value(k, l) − penalty[l − k] over lo < l < hi, from (value, slope) at both ends.
 
     The increments of value between lo and hi lie between p[hi − 1]·slope(lo) and p[lo]·slope(hi). If the penalty is
@@ -134,7 +134,7 @@ def _bound_inside(p, penalty, floor, concave, k, lo, hi, at_lo, at_hi):
 
 
 @kernel
-def _push(stack, top, lo, hi, at_lo, at_hi, bound):
+def push(stack, top, lo, hi, at_lo, at_hi, bound):
     stack[top, 0], stack[top, 1] = lo, hi
     stack[top, 2], stack[top, 3] = at_lo
     stack[top, 4], stack[top, 5] = at_hi
@@ -151,7 +151,7 @@ def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends,
     """
     m = p.shape[0]
     found_gain, found_a, bound_of_all = 0.0, -1, -np.inf
-    _push(stack, 0, k, m, (ends[k, 0], ends[k, 1]), (ends[k, 2], ends[k, 3]), ends[k, 4])
+    push(stack, 0, k, m, (ends[k, 0], ends[k, 1]), (ends[k, 2], ends[k, 3]), ends[k, 4])
     top = 1
     while top > 0:
         top -= 1
@@ -172,12 +172,12 @@ def _explore(p, penalty, floor, concave, heads, tails, fade_out, count, k, ends,
                 limit = mid - k - 1
         # The left half, with fewer abstentions, ends on top of the stack.
         if hi - mid > 1:
-            bound = _bound_inside(p, penalty, floor, concave, k, mid, hi, at_mid, at_hi)
-            _push(stack, top, mid, hi, at_mid, at_hi, bound)
+            bound = bound_inside(p, penalty, floor, concave, k, mid, hi, at_mid, at_hi)
+            push(stack, top, mid, hi, at_mid, at_hi, bound)
             top += 1
         if mid - lo > 1:
-            bound = _bound_inside(p, penalty, floor, concave, k, lo, mid, at_lo, at_mid)
-            _push(stack, top, lo, mid, at_lo, at_mid, bound)
+            bound = bound_inside(p, penalty, floor, concave, k, lo, mid, at_lo, at_mid)
+            push(stack, top, lo, mid, at_lo, at_mid, bound)
             top += 1
     return found_gain, found_a, bound_of_all
 
@@ -205,7 +205,7 @@ def _best_gap(p, penalty, tie, floor, concave, heads, tails, fade_out, terms, ze
             best, best_k, best_a = ends[k, 0], k, 0
         if m - k > 1:
             at_lo, at_hi = (ends[k, 0], ends[k, 1]), (ends[k, 2], ends[k, 3])
-            ends[k, 4] = _bound_inside(p, penalty, floor, concave, k, k, m, at_lo, at_hi)
+            ends[k, 4] = bound_inside(p, penalty, floor, concave, k, k, m, at_lo, at_hi)
             if best_bound_k == 0 or ends[k, 4] > ends[best_bound_k, 4]:
                 best_bound_k = k
     # The best gain, the k with the greatest bound first: a good first find rules out most of the others.

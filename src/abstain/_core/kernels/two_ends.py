@@ -9,7 +9,7 @@ FIRST, LAST = 1, 0
 
 
 @kernel
-def _take_first(low, high, edge, count, chosen):
+def take_first(low, high, edge, count, chosen):
     """Choose the `count` labels of greatest low; of equal ones those of greatest high, then by label.
 
     Invariant: edge is the least low among them.
@@ -25,7 +25,7 @@ def _take_first(low, high, edge, count, chosen):
 
 
 @kernel
-def _take_last(low, high, edge, count, chosen):
+def take_last(low, high, edge, count, chosen):
     """Choose the `count` labels of least high; of equal ones those of least low, then those of greatest number.
 
     Invariant: edge is the greatest high among them.
@@ -52,14 +52,10 @@ def _settle_shared(low, high, is_first, is_last, sides):
             else:
                 sides[j] = LAST
                 free_first += 1
-    for j in np.argsort(-low, kind="mergesort"):
-        if sides[j] == ABSTAIN and free_first > 0:
-            sides[j] = FIRST
-            free_first -= 1
-    for j in np.argsort(high, kind="mergesort"):
-        if sides[j] == ABSTAIN and free_last > 0:
-            sides[j] = LAST
-            free_last -= 1
+    left = np.flatnonzero(sides == ABSTAIN)
+    sides[left[np.argsort(-low[left], kind="mergesort")[:free_first]]] = FIRST
+    left = np.flatnonzero(sides == ABSTAIN)
+    sides[left[np.argsort(high[left], kind="mergesort")[:free_last]]] = LAST
 
 
 @kernel
@@ -74,8 +70,8 @@ def take_sides(bounds, ranked, start, n_abstained, sides, shared):
     for i in range(n):
         low, high = bounds.low[i], bounds.high[i]
         k, end = start[i], start[i] + n_abstained[i]
-        _take_first(low, high, ranked.low[i, k - 1] if k > 0 else np.inf, k, is_first)
-        _take_last(low, high, ranked.high[i, end] if end < m else -np.inf, m - end, is_last)
+        take_first(low, high, ranked.low[i, k - 1] if k > 0 else np.inf, k, is_first)
+        take_last(low, high, ranked.high[i, end] if end < m else -np.inf, m - end, is_last)
         shared[i] = -1
         for j in range(m):
             sides[i, j] = FIRST if is_first[j] else (LAST if is_last[j] else ABSTAIN)

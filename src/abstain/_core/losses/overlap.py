@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from abstain._core.blocks import Block
 from abstain._core.joint import SearchLimits
-from abstain._core.kernels import overlap, overlap_of_joint
+from abstain._core.kernels import nested, overlap, overlap_of_joint
 from abstain._core.kernels.bounds import Bounds, as_bounds
 from abstain._core.kernels.components import Components, RowPenalties
 from abstain._core.kernels.overlap_of_joint import OverlapLimits
 from abstain._core.kernels.quadrature import longest_reach, reciprocal_rule
 from abstain._core.kernels.sample_overlap import OverlapMeasure
 from abstain._core.losses.base import BlockAnswers, BlockProfile, Codes, Counts, read_parameter, start_at
-from abstain._core.losses.two_ends import Ends, TwoEndedLoss, sorted_decreasing
+from abstain._core.losses.two_ends import Compared, Ends, Found, TwoEndedLoss, sorted_decreasing
 from abstain._core.penalties import BoundPenalty
 from abstain._utils.errors import InvalidLoss
 from abstain._utils.numbers import read_number
@@ -47,9 +47,14 @@ class OverlapLoss(TwoEndedLoss):
     def rule(self, n_labels: int) -> overlap.OverlapRule:
         """Return how one more label changes the expected measure, for blocks of at most n_labels labels."""
 
+    @property
     @abstractmethod
+    def parts(self) -> nested.Parts:
+        """Return what the number by which the true positives are divided is made of."""
+
     def measure(self, n_labels: int) -> OverlapMeasure:
         """Return the measure as searches for labels that depend on each other take it."""
+        return OverlapMeasure(*self.parts, self.zero_division, self.rule(n_labels))
 
     @abstractmethod
     def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
@@ -110,6 +115,13 @@ class OverlapLoss(TwoEndedLoss):
 
     def profile_ends(self, ranked: Bounds, values: Floats, start: NDArray[np.int32]) -> None:
         overlap.profile_of_overlap(ranked, self.zero_division, self.rule(ranked.shape[1]), values, start)
+
+    def improve(self, bounds: Bounds, compared: Compared, found: Found, limit: int) -> bool:
+        ranked, rule = sorted_decreasing(bounds), self.rule(bounds.shape[1])
+        nested.search_nested(
+            bounds, ranked, compared, self.zero_division, self.parts, rule, limit, *vars(found).values()
+        )
+        return True
 
     def answer_sides(self, bounds: Bounds, sides: Codes, codes: Codes) -> None:
         codes[:] = sides
@@ -211,9 +223,10 @@ class FMeasure(OverlapLoss):
     def rule(self, n_labels: int) -> overlap.OverlapRule:
         return _f_rule(self.beta, n_labels)
 
-    def measure(self, n_labels: int) -> OverlapMeasure:
+    @property
+    def parts(self) -> nested.Parts:
         precision_share, recall_share = _shares(self.beta)
-        return OverlapMeasure(precision_share, recall_share, recall_share, self.zero_division, self.rule(n_labels))
+        return nested.Parts(precision_share, recall_share, recall_share)
 
     def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
         precision_share, recall_share = _shares(self.beta)
@@ -248,8 +261,9 @@ class Jaccard(OverlapLoss):
     def rule(self, n_labels: int) -> overlap.OverlapRule:
         return _jaccard_rule(n_labels)
 
-    def measure(self, n_labels: int) -> OverlapMeasure:
-        return OverlapMeasure(1.0, 1.0, 0.0, self.zero_division, self.rule(n_labels))
+    @property
+    def parts(self) -> nested.Parts:
+        return nested.Parts(1.0, 1.0, 0.0)
 
     def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
         return predicted + relevant - true_positives

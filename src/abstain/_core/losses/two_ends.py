@@ -3,7 +3,8 @@
 From intervals of probabilities, a label counts with its lower end where it is first and with its upper end where it is
 last. If the labels of greatest lower ends are taken first and those of least upper ends last, each side on its own, a
 label can be on both sides. What that costs is a lower bound for every prediction, and if no label is on both sides it
-is the best one. Otherwise either the label is not first, or it is not last: branch and bound.
+is the best one. Otherwise either the label is not first, or it is not last: branch and bound. A loss may know a sharper
+bound, and then searches by itself (`improve`).
 """
 
 from abc import abstractmethod
@@ -26,7 +27,10 @@ NODE_LABELS = 300_000
 """The labels of all nodes that branch and bound may visit for an instance; what is still open then is in the gap."""
 
 NODES_AT_A_TIME = 32
-"""Nodes of the last few rows that are branched at once: what a round costs besides, each of them would cost alone."""
+"""Nodes of a row that are branched at once, at most: what a round costs besides, each of them would cost alone."""
+
+NODES_PER_BRANCHED = 16
+"""So many nodes a row has for each one that is branched at once: few are branched in vain."""
 
 
 class Ends(NamedTuple):
@@ -57,6 +61,13 @@ class TwoEndedLoss(Loss):
     @abstractmethod
     def answer_sides(self, bounds: Bounds, sides: Codes, codes: Codes) -> None:
         """Write the answers that put the labels of sides 1 first and those of sides 0 last."""
+
+    def improve(self, bounds: Bounds, compared: "Compared", found: "Found", limit: int) -> bool:
+        """Make the found predictions the best ones; False if the loss leaves that to branch and bound.
+
+        At most about `limit` labels of each row may be visited; what may be missing then goes into the gap.
+        """
+        return False
 
     def decide_bounds(self, block: Block, bounds: Bounds, penalty: BoundPenalty, out: BlockAnswers) -> None:
         """Write the answers of least worst-case loss of a block of intervals."""
@@ -126,6 +137,27 @@ class Found:
     n_abstained: NDArray[np.intp]
     gap: Floats
 
+    def take(self, rows: Counts) -> "Found":
+        """Return a copy of some rows."""
+        return Found(self.sides[rows], self.losses[rows], self.n_abstained[rows], self.gap[rows])
+
+    def put(self, rows: Counts, found: "Found") -> None:
+        """Replace some rows."""
+        self.sides[rows], self.losses[rows] = found.sides, found.losses
+        self.n_abstained[rows], self.gap[rows] = found.n_abstained, found.gap
+
+
+class Compared(NamedTuple):
+    """How predictions are compared: by the loss and counted[a], up to a relative difference of `tie`.
+
+    Where only ≥ 0, a row abstains on so many labels. is_concave says that the steps of counted never grow.
+    """
+
+    counted: Floats
+    tie: float
+    is_concave: bool
+    only: NDArray[np.intp]
+
 
 @dataclass(frozen=True)
 class _ByPenalty:
@@ -136,6 +168,10 @@ class _ByPenalty:
 
     def solve(self, ranked: Bounds, rows: Counts) -> Ends:
         return self.loss.best_ends(ranked, self.penalty)
+
+    def compared(self, rows: Counts, n_labels: int) -> Compared:
+        counted, tie = self.penalty.counted(self.loss.tie_scale)
+        return Compared(counted, tie, self.penalty.is_concave, np.full(len(rows), -1))
 
     def totals(self, losses: Floats, n_abstained: NDArray[np.intp]) -> Floats:
         total: Floats = losses + self.penalty.counted(self.loss.tie_scale)[0][n_abstained]
@@ -159,6 +195,9 @@ class _ByCount:
         self.loss.profile_ends(ranked, profile.values, profile.start)
         at = np.arange(len(rows)), n_abstained
         return Ends(profile.start[at], n_abstained, profile.values[at])
+
+    def compared(self, rows: Counts, n_labels: int) -> Compared:
+        return Compared(np.zeros(n_labels + 1), 0.0, True, self.n_abstained[rows])
 
     def totals(self, losses: Floats, n_abstained: NDArray[np.intp]) -> Floats:
         return losses
@@ -214,6 +253,10 @@ class _Search:
         open_rows = np.flatnonzero(shared >= 0)
         if len(open_rows):
             self.found.losses[open_rows] = self._worst_case(sides[open_rows], open_rows)
+            some = self.found.take(open_rows)
+            if self.loss.improve(self.bounds.take(open_rows), self.goal.compared(open_rows, m), some, NODE_LABELS):
+                self.found.put(open_rows, some)
+                return self.found
             none, totals = np.full(len(open_rows), -1), self.goal.totals(ends.losses, ends.n_abstained)
             roots = _Nodes(
                 none,
@@ -247,7 +290,7 @@ class _Search:
             live = np.flatnonzero(is_open & (size[nodes.row] < limit))
             if len(live) == 0:
                 break
-            chosen = _best_of_each_row(nodes, live)
+            chosen = _best_of_each_row(nodes, live, size)
             is_open[chosen] = False
             children = self._children(nodes, chosen)
             nodes += children
@@ -297,12 +340,11 @@ class _Search:
         found.n_abstained[rows[better]] = n_abstained[better]
 
 
-def _best_of_each_row(nodes: _Nodes, live: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the node of least bound of each row that has any; of few rows, some more."""
+def _best_of_each_row(nodes: _Nodes, live: NDArray[np.intp], size: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the nodes of least bound of each row: so many as its own size says, or its answers depended on others."""
     live = live[np.lexsort((nodes.least[live], nodes.row[live]))]
-    number = _number_within_row(nodes.row[live])
-    n_rows = int(np.count_nonzero(number == 0))
-    return live[number < max(1, NODES_AT_A_TIME // n_rows)]
+    rows = nodes.row[live]
+    return live[_number_within_row(rows) < np.clip(size[rows] // NODES_PER_BRANCHED, 1, NODES_AT_A_TIME)]
 
 
 def _number_within_row(rows: NDArray[np.intp]) -> NDArray[np.intp]:

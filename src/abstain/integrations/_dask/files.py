@@ -44,12 +44,12 @@ def decide_files(
 ) -> Summary:
     """Decide on all rows of some files, on the workers of a Dask cluster; see `abstain.streams.decide_files`."""
     tasks = _plan_tasks(sources, Path(output), job)
-    for folder in {task.output.parent for task in tasks}:
-        folder.mkdir(parents=True, exist_ok=True)
     # The order of the labels is that of the first file, which most workers do not see.
     job = replace(job, labels=sources.label_names)
     total = Summary()
     with connected(address, timeout) as client:
+        for folder in {task.output.parent for task in tasks}:
+            folder.mkdir(parents=True, exist_ok=True)
         if progress is not None:
             progress.start(sources.n_rows_estimated)
         futures = client.map(_decide, tasks, job=job, resume=resume, wanted=version("abstain"), pure=False)

@@ -10,6 +10,10 @@ INDEX_NAMES = "id", "index", "", "__index_level_0__"
 """A first column of this name holds the names of the rows: the library writes the first, pandas the others."""
 
 
+NO_COLUMN = "there is no column"
+"""How an error about a missing column begins."""
+
+
 def is_default_index(names: Any) -> bool:
     """Whether names are just 0, 1, 2 …"""
     return list(names) == list(range(len(names)))
@@ -53,5 +57,5 @@ def positions(wanted: Sequence[str], names: Sequence[str]) -> list[int]:
             hint = f"; did you mean {quoted(close[0])}?" if close else there
             if any("," in other and str(name) in other for other in names):
                 hint += " (names with commas are listed in a file, one on each line: --labels @FILE)"
-            raise InvalidDataset(f"there is no column {quoted(name)}{hint}")
+            raise InvalidDataset(f"{NO_COLUMN} {quoted(name)}{hint}")
     return [at[name] for name in wanted]
