@@ -121,8 +121,11 @@ def test_mistakes_are_named_and_nothing_is_written(folder, change, message):
         (["box.csv", "--intervals", "--rule", "hurwicz"], "--rule hurwicz needs --optimism SHARE"),
         (["box.csv", "--intervals", "--optimism", "0.3"], "--optimism is for --rule hurwicz"),
         (["box.csv", "--intervals", "--rule", "hurwicz", "--optimism", "3"], "3 is not a share"),
-        (["box.csv", "--intervals", "--labels", "sea_lower"], "Labels are named without _lower and _upper"),
-        (["box.csv", "--intervals", "--labels", "sea,zz"], "Labels are named without _lower and _upper"),
+        (
+            ["box.csv", "--intervals", "--labels", "sea_lower"],
+            "no column 'sea_lower_lower'; labels are named without _lower and _upper",
+        ),
+        (["box.csv", "--intervals", "--labels", "sea,zz"], "no column 'zz_lower'; labels are named without"),
         (["box.csv", "--intervals", "--rule", "skeptical", "--loss", "f1"], "judges each label by itself"),
         (["upper.csv", "--upper", "lower.csv"], "exchanged?"),
         (["-", "--upper", "-"], "standard input is one table"),

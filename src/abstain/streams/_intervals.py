@@ -20,7 +20,7 @@ from abstain._utils.errors import (
 )
 from abstain.streams._alignment import aligned_batches, open_aligned
 from abstain.streams._bad_values import bad_value_error, find_bad_values
-from abstain.streams._formats.names import NO_COLUMN
+from abstain.streams._formats.names import CLOSE, NO_COLUMN
 from abstain.streams._read.batches import Batch
 from abstain.streams._read.sources import Form, Kind, Paths, Sources, open_sources
 
@@ -98,7 +98,8 @@ def open_intervals(
         except InvalidDataset as reason:
             if labels is None or NO_COLUMN not in str(reason):
                 raise
-            raise InvalidDataset(f"{reason} Labels are named without {' and '.join(ENDS)}") from reason
+            missing = str(reason).partition(CLOSE)[0]  # what is close is a column, and not what to ask for
+            raise InvalidDataset(f"{missing}; labels are named without {' and '.join(ENDS)}") from reason
         return _with_both_ends(both, options)
     if kind != "probability" or row_groups is not None:
         raise InvalidParameter("kind and row_groups are for intervals in one file, not for two files of their ends")

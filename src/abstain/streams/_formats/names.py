@@ -10,8 +10,8 @@ INDEX_NAMES = "id", "index", "", "__index_level_0__"
 """A first column of this name holds the names of the rows: the library writes the first, pandas the others."""
 
 
-NO_COLUMN = "there is no column"
-"""How an error about a missing column begins."""
+NO_COLUMN, CLOSE = "there is no column", "; did you mean "
+"""How an error about a missing column begins, and its hint at a close one."""
 
 
 def is_default_index(names: Any) -> bool:
@@ -54,7 +54,7 @@ def positions(wanted: Sequence[str], names: Sequence[str]) -> list[int]:
             close = [alike[other] for other in get_close_matches(str(name).lower(), alike, n=1)]
             more = f" and {len(names) - 8} more" if len(names) > 8 else ""
             there = f"; there are {', '.join(map(quoted, names[:8]))}{more}"
-            hint = f"; did you mean {quoted(close[0])}?" if close else there
+            hint = f"{CLOSE}{quoted(close[0])}?" if close else there
             if any("," in other and str(name) in other for other in names):
                 hint += " (names with commas are listed in a file, one on each line: --labels @FILE)"
             raise InvalidDataset(f"{NO_COLUMN} {quoted(name)}{hint}")
