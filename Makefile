@@ -4,7 +4,7 @@ VENV := .venv/.created
 DEMO := .venv/.installed-demo
 ACTIVE := .venv/.installed
 
-.PHONY: help browser java demo test test-fast models lint format bench scale study experiments intervals skeptical rules clean
+.PHONY: help browser java demo test test-fast models lint format bench scale study experiments intervals dependence skeptical rules clean
 help:
 	@echo "make demo    a first look: learn, decide, and see what abstaining achieves"
 	@echo "make test    all tests and doctests"
@@ -16,6 +16,7 @@ help:
 	@echo "make study   compare learners and calibrations on published data, write docs/learners.md"
 	@echo "make experiments   repeat the papers' experiments on published data, write docs/experiments.md (two hours)"
 	@echo "make intervals   measure what intervals of probabilities are worth, write docs/intervals-measured.md (half an hour)"
+	@echo "make dependence  measure what joint distributions of labels are worth, write docs/dependence-measured.md (an hour)"
 	@echo "make skeptical   compare skeptical predictions with partial abstention, write docs/skeptical.md (a minute or two)"
 	@echo "make rules   compute the quadrature rules anew (about half an hour)"
 
@@ -91,6 +92,9 @@ experiments: $(ACTIVE)
 
 intervals: $(ACTIVE)
 	$(BIN)/python -m benchmarks.intervals
+
+dependence: $(ACTIVE)
+	$(BIN)/python -m benchmarks.dependence
 
 skeptical: $(ACTIVE)
 	$(BIN)/python -m benchmarks.skeptical

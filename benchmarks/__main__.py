@@ -31,8 +31,8 @@ SECTIONS = [
     ),
     Section(
         "Joint distributions",
-        "Decisions from samples of the labels of each instance, with random weights, two threads; made-up topics. The gap "
-        "is how much less, at most, any other partial prediction is expected to lose.",
+        "Decisions from samples of the labels of each instance, with random weights, two threads; made-up topics. The "
+        "gap is how much less, at most, any other partial prediction is expected to lose.",
         joint_speed.speed(),
     ),
     Section(

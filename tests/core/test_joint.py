@@ -13,7 +13,7 @@ from abstain._core import exhaustive
 from abstain._core.penalties import as_penalty
 from abstain.metrics import expected_generalized_loss
 
-ROWS = 60
+ROWS = 32
 LOSS_CASES = [case for case in cases.LOSS_CASES if cases.make_loss(case, 2).takes_joint]
 PAIRS = [(loss, penalty) for loss in LOSS_CASES for penalty in cases.PENALTY_CASES]
 BRUTE_LABELS = {"rank": (1, 2, 3, 5)}
@@ -328,3 +328,25 @@ def test_nothing_is_copied_of_labels_in_bytes(tmp_path):
     joint = abstain.Samples(labels)
     assert np.shares_memory(joint._values, labels)
     assert len(abstain.decide(joint, "rank", 0.2)) == 50
+
+
+@pytest.mark.parametrize("loss", ["subset", "f1", "jaccard"])
+@pytest.mark.parametrize("make", JOINTS)
+def test_hull_decides_like_decide_and_has_a_budget(make, loss):
+    joint = make(24, 4)
+    profile = abstain.risk_profile(joint, loss=loss)
+    assert profile.is_hull
+    assert profile.total_gap == 0
+    for penalty in (0.02, 0.1, 0.3, abstain.Concave(0.2)):
+        ours, known = profile.decide(penalty), abstain.decide(joint, loss, penalty)
+        np.testing.assert_allclose(ours.expected_loss, known.expected_loss, rtol=0, atol=1e-11)
+        np.testing.assert_array_equal(ours.n_abstained, known.n_abstained)
+    with pytest.raises(abstain.InvalidPenalty, match=r"use abstain\.decide for others"):
+        profile.decide([0, 0.3, 0.1, 0.2, 0.4])
+    allocation = abstain.budget.solve(joint, loss=loss, rate=0.4)
+    n_reviews = allocation.prediction.n_abstained.sum()
+    assert 0 < n_reviews <= 0.4 * 24 * 4
+    reference = abstain.decide(joint, loss, allocation.price).n_abstained.sum()
+    assert reference <= n_reviews
+    with pytest.raises(abstain.InvalidBudget, match="per_instance=1"):
+        abstain.budget.solve(joint, loss=loss, rate=0.4, per_instance=1)

@@ -16,5 +16,5 @@ def read_belief(table: Any) -> Belief:
 
 
 def of_single_labels(belief: Belief) -> Probabilities | Intervals:
-    """Return what is known of each label by itself, which is all that sums over labels need: of a joint its marginals."""
+    """Return what is known of each label by itself, of a joint its marginals: all that sums over labels need."""
     return belief.marginal_probabilities() if isinstance(belief, Joint) else belief

@@ -35,8 +35,9 @@ def decide(probabilities: Any, loss: LossLike, penalty: PenaltyLike = 0.1) -> Pr
 def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike = 0.1) -> Prediction:
     """Argmin over all partial predictions ŷ of E[ℓ(y_D, ŷ_D)] + f(|A|), for each instance.
 
-    D are the answered, A the abstained labels; the labels are taken to be independent given the instance (which
-    matters for the rank, F and Jaccard losses and for subset 0/1, not for Hamming). Of predictions that are equally
+    D are the answered, A the abstained labels. The labels are taken to be independent given the instance (which
+    matters for the rank, F and Jaccard losses and for subset 0/1, not for Hamming), unless a joint distribution,
+    `Samples` or `Mixture`, says how they depend on each other. Of predictions that are equally
     good, one with fewest abstentions is returned, and a label at p = ½ is answered 0.
 
     Parameters
@@ -46,8 +47,9 @@ def decide(probabilities: Any, loss: LossLike = "hamming", penalty: PenaltyLike 
         probability 0. A Dask array or data frame is decided lazily, a chunk at a time. Tensors of PyTorch, TensorFlow
         and JAX are read as they are, in any precision. Records name the labels of each row: a dict {label: score},
         whose order is kept, or a list of {"label": …, "score": …}, which are sorted by name; every row must have a
-        score for every label. `Intervals` are decided by their rule, as a rule by the worst case. A
-        `ProbabilityWarning` is given if all rows add up to 1.
+        score for every label. `Intervals` are decided by their rule, as a rule by the worst case; of `Samples` and
+        `Mixture`, the expected loss is that of the joint distribution. A `ProbabilityWarning` is given if all rows add
+        up to 1.
     loss : {"hamming", "rank", "f1", "jaccard", "subset"} or Loss, default="hamming"
         The cost of wrong answers.
     penalty : float, Penalty, callable f(a), array-like of shape (n_labels + 1,), or "none", default=0.1

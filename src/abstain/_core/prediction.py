@@ -91,8 +91,8 @@ class _Partial(ABC):
     def gap(self) -> Floats:
         """How much better than `expected_loss` another prediction could be, (n_instances,): 0 where it is optimal.
 
-        Only decisions from `Intervals` for the F, Jaccard and rank losses can have a gap above 0, where the search for
-        the optimum was stopped. NaN if the expected loss is not known.
+        Only decisions from `Intervals` for the F, Jaccard and rank losses, and from joint distributions (`Samples`,
+        `Mixture`) can have a gap above 0, where the search for the optimum was stopped. NaN if the expected loss is not known.
         """
         return np.where(np.isnan(self.expected_loss), np.nan, 0.0) if self._gap is None else self._gap
 

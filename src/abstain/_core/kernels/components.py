@@ -27,7 +27,7 @@ class Components(NamedTuple):
 
     indptr: NDArray[np.int64]
     weights: NDArray[np.float64]
-    index: NDArray[np.int64]
+    index: NDArray[np.int64]  # type: ignore[assignment]  # hides tuple.index
     values: NDArray[Any]
 
     @property
@@ -63,7 +63,7 @@ class Components(NamedTuple):
 
 
 def share_of(relevant: NDArray[np.float64], irrelevant: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the share of the first of two chances, which add up to 1 but for rounding: exactly 1 if the second is 0."""
+    """Return the share of the first of two chances that add up to 1 but for rounding; 1 if the second is 0."""
     share: NDArray[np.float64] = relevant / (relevant + irrelevant)
     return share
 

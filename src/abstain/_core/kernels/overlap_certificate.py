@@ -12,10 +12,10 @@ prices follow subgradients with Polyak's step towards the best answer known.
 import numpy as np
 
 from abstain._core.kernels.codes import ABSTAIN
-from abstain._core.kernels.sample_overlap import sort_by, value_of_counts
+from abstain._core.kernels.sample_overlap import copy_to, sort_by, value_of_counts
 from abstain._utils.compilation import kernel
 
-PATIENCE = 10  # steps without a better bound after which steps are halved
+PATIENCE = 2  # steps in a row without a clearly better bound, after which steps are halved
 
 
 @kernel
@@ -73,11 +73,14 @@ def _least_of_sample(row, s, measure, price, allowed, least, choice, extra, orde
                     best, code = least[h - 1, n] + if_one, 1
                 least[h, n] = best
                 choice[t, h, n] = code
+    savings = 0.0  # what all further labels answered 1 save, if they did not lower the measure
+    for t in range(count):
+        savings += extra[order[t]]
     best, best_h, best_n, best_ones = np.inf, 0, 0, 0
     for h in range(relevant + 1):
         for n in range(relevant + 1 - h):
             cost = least[h, n]
-            if cost == np.inf:
+            if cost + savings + w * (1.0 - value_of_counts(measure, h + forced, h, n)) >= best:
                 continue
             for t in range(count + 1):
                 total = cost + w * (1.0 - value_of_counts(measure, h + forced + t, h, n))
@@ -167,7 +170,7 @@ def raise_bound(row, measure, penalty, allowed, steps, target, prices):
         if bound > best:
             waited = 0 if bound > best + 1e-4 * (target - best) else waited + 1
             best = bound
-            best_prices[:] = prices
+            copy_to(best_prices.ravel(), prices.ravel())
         else:
             waited += 1
         if waited > PATIENCE:
@@ -187,7 +190,7 @@ def raise_bound(row, measure, penalty, allowed, steps, target, prices):
             for j in range(m):
                 for code in range(2):
                     prices[s, j, code] += move * row.weights[s] * ((answers[s, j] == code) - mean[j, code])
-    prices[:] = best_prices
+    copy_to(prices.ravel(), best_prices.ravel())
     return best
 
 
@@ -200,22 +203,36 @@ def forbid_states(row, measure, penalty, prices, limit, allowed):
         most = max(most, row.sample_start[s + 1] - row.sample_start[s])
     least, choice = np.empty((most + 1, most + 1)), np.empty((most, most + 1, most + 1), np.int8)
     extra, order = np.empty(m), np.empty(m, np.int64)
-    answer, rest = np.empty(m, np.int8), np.zeros((m, 2))
+    answers, values, rest = np.empty((size + 1, m), np.int8), np.empty(size + 1), np.zeros((m, 2))
+    bound = 0.0
     for s in range(size):
-        rest -= prices[s]
-    is_forbidden = False
+        values[s] = _least_of_sample(row, s, measure, prices[s], allowed, least, choice, extra, order, answers[s])
+        bound += values[s]
+        for j in range(m):
+            rest[j, 0] -= prices[s, j, 0]
+            rest[j, 1] -= prices[s, j, 1]
+    values[size] = _least_of_penalty(penalty, rest, allowed, extra, order, answers[size])
+    bound += values[size]
+    before, tried, is_forbidden = np.empty(3, np.bool_), np.empty(m, np.int8), False
     for j in range(m):
-        before = allowed[j].copy()
+        copy_to(before, allowed[j])
         for state in range(3):
             if not before[state]:
                 continue
-            allowed[j] = False
-            allowed[j, state] = True
-            bound = _least_of_penalty(penalty, rest, allowed, extra, order, answer)
+            for other in range(3):
+                allowed[j, other] = other == state
+            # Only copies that are not in this state anyway cost more; the sum grows until it exceeds the limit.
+            raised = bound
+            if answers[size, j] != state - 1:
+                raised += _least_of_penalty(penalty, rest, allowed, extra, order, tried) - values[size]
             for s in range(size):
-                bound += _least_of_sample(row, s, measure, prices[s], allowed, least, choice, extra, order, answer)
-            if bound > limit and before.sum() > 1:
+                if raised > limit:
+                    break
+                if answers[s, j] != state - 1:
+                    raised -= values[s]
+                    raised += _least_of_sample(row, s, measure, prices[s], allowed, least, choice, extra, order, tried)
+            if raised > limit:
                 before[state] = False
                 is_forbidden = True
-        allowed[j] = before
+        copy_to(allowed[j], before)
     return is_forbidden

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from abstain._core.kernels.bounds import as_bounds
 from abstain._core.kernels.codes import ABSTAIN
 from abstain._core.kernels.components import Components, RowPenalties
 from abstain._core.kernels.mixture_overlap import (
@@ -22,12 +23,14 @@ from abstain._core.kernels.mixture_overlap import (
     mixture_row,
     profile_along_order,
 )
+from abstain._core.kernels.overlap import expected_overlap
 from abstain._core.kernels.overlap_certificate import forbid_states, raise_bound
 from abstain._core.kernels.overlap_tree import FREE, bound_given_ones, search_tree
 from abstain._core.kernels.sample_overlap import (
     OverlapMeasure,
     RowPenalty,
     best_complete_answer,
+    copy_to,
     count_abstained,
     improve_from_starts,
     is_better,
@@ -206,7 +209,7 @@ def _search_mixtures(components, penalties, measure, codes, gap):
             total = improve_mixture_by_flips(row, measure, penalty, factors, starts[t])
             if is_better(penalty, total, count_abstained(starts[t]), best, count_abstained(codes[i])):
                 best = total
-                codes[i] = starts[t]
+                copy_to(codes[i], starts[t])
         gap[i] = _gap_to(bound, penalty, best)
 
 
@@ -258,4 +261,108 @@ def decide_overlap_of_joint(
     for i in np.flatnonzero(gap):
         own = slice(i, i + 1)
         penalty = penalties._replace(counts=penalties.counts[own])
-        _decide_samples(_truths_of_row(components, i, truths), penalty, measure, limits, codes[own], gap[own])
+        _decide_samples(_truths_of_row(components, int(i), truths), penalty, measure, limits, codes[own], gap[own])
+
+
+@kernel
+def _losses_of_samples(components, measure, codes, losses):
+    m = codes.shape[1]
+    penalty = RowPenalty(np.zeros(m + 1), np.zeros(m), 0.0)
+    for i in range(codes.shape[0]):
+        first, last = components.indptr[i], components.indptr[i + 1]
+        row = sample_row(components.weights[first:last], components.index[first:last], components.values)
+        hits, missed = np.empty(last - first, np.int64), np.empty(last - first, np.int64)
+        losses[i] = total_of_answer(row, measure, penalty, codes[i], hits, missed)
+
+
+def losses_of_overlap(
+    components: Components, measure: OverlapMeasure, codes: NDArray[np.int8], losses: NDArray[np.float64]
+) -> None:
+    """Write the expected loss of each row's answer, without any penalty."""
+    if components.are_samples:
+        _losses_of_samples(components, measure, codes, losses)
+        return
+    values = np.empty(len(components.weights))
+    bounds = as_bounds(components.values[components.index])
+    expected_overlap(bounds, codes[components.row], measure.zero_division, measure.rule, values)
+    losses[:] = 1.0 - components.of_rows(values)
+
+
+@kernel
+def _profile_comonotone(components, measure, values, answers, gap):
+    """Write the profile of the rows whose components order the labels alike, and give them gaps of 0."""
+    n, width = values.shape
+    start = np.empty(width, np.int64)
+    for i in range(n):
+        first, last = components.indptr[i], components.indptr[i + 1]
+        row = mixture_row(components.weights[first:last], components.index[first:last], components.values)
+        order, is_common = common_order(row)
+        if not is_common:
+            continue
+        profile_along_order(row, order, measure, values[i], start)
+        for a in range(width):
+            answer_along_order(order, start[a], a, answers[i, a])
+            gap[i, a] = 0.0
+
+
+def _take(components: Components, rows: NDArray[np.intp]) -> Components:
+    """Return the components of some rows, in that order."""
+    own = [np.arange(*components.indptr[i : i + 2]) for i in rows]
+    taken = np.concatenate(own)
+    indptr = np.cumsum([0, *map(len, own)])
+    return components._replace(indptr=indptr, weights=components.weights[taken], index=components.index[taken])
+
+
+def hull_of_overlap(
+    components: Components,
+    measure: OverlapMeasure,
+    limits: OverlapLimits,
+    values: NDArray[np.float64],
+    answers: NDArray[np.int8],
+    gap: NDArray[np.float64],
+) -> None:
+    """Write the vertices of the lower convex hull of each row's risk profile, values[i, a] = least loss.
+
+    What is not a vertex is infinite. Vertices are found by decisions at linear prices: of two neighbours, at the price
+    at which both cost the same. gap[i, a] bounds how much better anything is at the prices that were tried for a. Of
+    a mixture whose components order the labels alike, it is the whole profile.
+
+    Invariants: the shapes are (n, m + 1), (n, m + 1, m) and (n, m + 1).
+    """
+    m = components.shape[1]
+    values[:] = gap[:] = np.inf
+    if not components.are_samples:
+        _profile_comonotone(components, measure, values, answers, gap)
+    rows = np.flatnonzero(gap[:, 0])
+    if len(rows) == 0:
+        return
+
+    def decide(rows: NDArray[np.intp], prices: NDArray[np.float64], codes: NDArray[np.int8]) -> NDArray[np.float64]:
+        taken, found = _take(components, rows), np.empty((2, len(rows)))
+        counts = np.where(np.arange(m + 1) > 0, np.multiply.outer(prices, np.maximum(np.arange(m + 1), 1)), 0.0)
+        penalties = RowPenalties(counts, 0.0, True, False, np.zeros(m))
+        decide_overlap_of_joint(taken, penalties, measure, limits, codes, found[0])
+        losses_of_overlap(taken, measure, codes, found[1])
+        return found
+
+    codes = np.zeros((len(rows), m), np.int8)
+    gap[rows, 0], values[rows, 0] = decide(rows, np.full(len(rows), np.inf), codes)
+    answers[rows, 0], answers[rows, m] = codes, ABSTAIN
+    values[rows, m] = gap[rows, m] = 0.0
+    pairs = [(i, 0, m) for i in rows]
+    while pairs:
+        i, low, high = np.array(pairs).T
+        prices = (values[i, low] - values[i, high]) / (high - low)
+        codes = answers[i, low]
+        gaps, losses = decide(i, prices, codes)
+        n_abstained = (codes == ABSTAIN).sum(axis=1)
+        is_below = losses + prices * n_abstained < values[i, low] + prices * low - MARGIN
+        is_new = is_below & (low < n_abstained) & (n_abstained < high)
+        pairs = []
+        for t in np.flatnonzero(is_new):
+            a = n_abstained[t]
+            values[i[t], a], answers[i[t], a], gap[i[t], a] = losses[t], codes[t], gaps[t]
+            pairs += [(i[t], low[t], a), (i[t], a, high[t])]
+        for t in np.flatnonzero(~is_new):
+            for a in (low[t], high[t]):
+                gap[i[t], a] = max(gap[i[t], a], gaps[t])

@@ -11,6 +11,7 @@ import numpy as np
 
 from abstain._core.kernels.codes import ABSTAIN
 from abstain._core.kernels.sample_overlap import (
+    copy_to,
     count_abstained,
     is_better,
     sort_by,
@@ -96,7 +97,7 @@ def _search_zeros(row, measure, penalty, state, ones, hits, missed, order, stack
     """
     m = state.shape[0]
     best_a = count_abstained(codes)
-    stack[0] = state
+    copy_to(stack[0], state)
     top = 1
     found = np.empty(m, np.int8)
     saved, counted_hits, counted_missed = np.empty(m), np.empty_like(hits), np.empty_like(missed)
@@ -115,20 +116,20 @@ def _search_zeros(row, measure, penalty, state, ones, hits, missed, order, stack
             if not _is_open(penalty, bound, bound_of_fewer, best):
                 branch = -1
                 break
-            found[:] = here
+            copy_to(found, here)
             for t in range(free):
                 found[order[t]] = ABSTAIN if t < n_opened else 0
             total = total_of_answer(row, measure, penalty, found, counted_hits, counted_missed)
             a = count_abstained(found)
             if is_better(penalty, total, a, best, best_a):
                 best, best_a = total, a
-                codes[:] = found
+                copy_to(codes, found)
             branch = order[min(n_opened, free - 1)] if free > 0 else -1
             if attempt == 0:
                 for t in range(free // 2):
                     order[t], order[free - 1 - t] = order[free - 1 - t], order[t]
         if branch >= 0:
-            stack[top + 1] = here
+            copy_to(stack[top + 1], here)
             stack[top, branch] = ABSTAIN
             stack[top + 1, branch] = 0
             top += 2
@@ -136,15 +137,18 @@ def _search_zeros(row, measure, penalty, state, ones, hits, missed, order, stack
 
 
 @kernel
-def _bound_inside(row, measure, ones, most_ones, hits, more_hits):
-    """The greatest expected measure with up to most_ones labels answered 1, if every sample had its best choice."""
-    best = 0.0
+def _may_reach(row, measure, ones, most_ones, hits, more_hits, needed):
+    """Whether the measure may reach a value with up to most_ones labels answered 1, if each sample chose the others.
+
+    With k labels answered 1 in the end, a sample has at most as many further hits as there are labels to come.
+    """
     for k in range(max(ones, 1), most_ones + 1):
         value = 0.0
         for s in range(row.weights.shape[0]):
             value += row.weights[s] * value_of_counts(measure, k, hits[s] + min(more_hits[s], k - ones), 0)
-        best = max(best, value)
-    return best
+        if value >= needed:
+            return True
+    return False
 
 
 @kernel
@@ -161,7 +165,7 @@ def search_tree(row, measure, penalty, allowed, nodes, best, codes):
     state, pricing_order, branching = np.empty(m, np.int8), np.arange(m), np.empty(m, np.int64)
     sort_by(pricing_order, m, weight_of_label)
     depth = 0
-    ones = 0
+    ones = np.int64(0)  # as a literal, what it is passed to would be compiled for it, too
     hits = np.zeros((m + 1, size), np.int64)
     for t in range(m):
         j = pricing_order[t]
@@ -181,7 +185,7 @@ def search_tree(row, measure, penalty, allowed, nodes, best, codes):
     others = state.copy()
     more_hits = np.zeros((last + 1, size), np.int64)
     for d in range(last - 1, -1, -1):
-        more_hits[d] = more_hits[d + 1]
+        copy_to(more_hits[d], more_hits[d + 1])
         for t in range(row.label_start[branching[d]], row.label_start[branching[d] + 1]):
             more_hits[d, row.samples[t]] += 1
     stage = np.zeros(last + 1, np.int64)
@@ -193,7 +197,7 @@ def search_tree(row, measure, penalty, allowed, nodes, best, codes):
     for j in range(m):
         may_open_all &= allowed[j, 0]
     if ones == 0 and may_open_all and is_better(penalty, total, m, best, count_abstained(codes)):
-        codes[:] = open_answer
+        copy_to(codes, open_answer)
         best = total
     depth = 0
     while depth >= 0:
@@ -209,15 +213,15 @@ def search_tree(row, measure, penalty, allowed, nodes, best, codes):
                     return False, best
                 stage[depth] = 2
             elif last - depth >= SMALL and ones > 0:
-                bound = 1.0 - _bound_inside(row, measure, ones, ones + last - depth, hits[depth], more_hits[depth])
-                best_a = count_abstained(codes)
-                if not _is_open(penalty, bound, bound if best_a > 0 else np.inf, best):
+                tie = tie_of_totals(penalty, best)
+                needed = 1.0 - best + (tie if count_abstained(codes) == 0 else -tie)
+                if not _may_reach(row, measure, ones, ones + last - depth, hits[depth], more_hits[depth], needed):
                     stage[depth] = 2
         if stage[depth] == 2:
             depth -= 1
             continue
         j = branching[depth]
-        hits[depth + 1] = hits[depth]
+        copy_to(hits[depth + 1], hits[depth])
         if stage[depth] == 0:
             state[j] = 1
             ones += 1

@@ -54,6 +54,13 @@ class RowPenalty(NamedTuple):
 
 
 @kernel
+def copy_to(target, source):
+    """Copy one array to another; slices would do, but take seconds to compile."""
+    for t in range(target.shape[0]):
+        target[t] = source[t]
+
+
+@kernel
 def sort_by(order, count, keys):
     """Sort the first `count` labels of an order by increasing key, equal ones as they were; best if nearly sorted."""
     for t in range(1, count):
@@ -306,5 +313,5 @@ def improve_from_starts(row, measure, penalty, codes):
         a = count_abstained(tried)
         if is_better(penalty, total, a, best, best_a):
             best, best_a = total, a
-            codes[:] = tried
+            copy_to(codes, tried)
     return best

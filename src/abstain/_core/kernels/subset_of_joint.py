@@ -7,7 +7,7 @@ one price, is a bound for every number of abstentions; so other penalties are le
 branch and bound begins.
 
 From samples, the optimum for a price is found by minimum cuts (`subset_of_samples`), otherwise by branch and bound
-(`subset_search`).
+(`subset_of_mixtures`).
 """
 
 from typing import NamedTuple
@@ -19,8 +19,9 @@ from abstain._core.kernels.choice import SLACK, TIE
 from abstain._core.kernels.codes import ABSTAIN
 from abstain._core.kernels.components import Components, RowPenalties
 from abstain._core.kernels.min_cut import WORD, bit_of
-from abstain._core.kernels.subset_of_samples import cheapest_of_samples, load_samples, new_sample_search
-from abstain._core.kernels.subset_search import SubsetRow, flip_from_components, loss_of, search_answers, total_of
+from abstain._core.kernels.samples_to_keep import search_samples
+from abstain._core.kernels.subset_of_mixtures import SubsetRow, flip_from_components, loss_of, search_answers, total_of
+from abstain._core.kernels.subset_of_samples import SampleSearch, cheapest_of_samples, load_samples, new_sample_search
 from abstain._utils.compilation import kernel
 
 ROUNDING = 4e-15
@@ -38,11 +39,14 @@ class HullPoints(NamedTuple):
         These answers.
     floor : float64 array of shape (m + 1,)
         What no answer with a abstentions is below.
+    price : float64 array of shape (m + 1,)
+        The price of an abstention by which that is known, 0 for a = 0 and m.
     """
 
     losses: NDArray[np.float64]
     answers: NDArray[np.int8]
     floor: NDArray[np.float64]
+    price: NDArray[np.float64]
 
 
 @kernel
@@ -75,26 +79,36 @@ def _with_counts(row, counts):
 
 
 @kernel
+def _below_by_cuts(row, samples, price, limit, codes):
+    """Find the answer of least loss and price of its abstentions if that is below the limit, from samples.
+
+    It is written into `codes`. Returns whether it is found, and a bound of all such sums.
+    """
+    opened = np.zeros(samples.words.shape[1], np.uint64)
+    n_components, m = row.p.shape
+    found, reference = cheapest_of_samples(samples, n_components, price + row.label_costs, limit, opened)
+    if not found:
+        return False, limit
+    for j in range(m):
+        is_open = opened[j // WORD] & bit_of(j) != 0
+        codes[j] = ABSTAIN if is_open else np.int8(row.p[reference, j])
+    loss, n_abstained = loss_of(row, codes)
+    return True, loss + price * n_abstained
+
+
+@kernel
 def _below(row, samples, node_limit, price, limit, codes):
     """Find the answer of least loss and price of its abstentions if that is below the limit.
 
-    It is written into `codes`, which otherwise may change, too. Returns whether it is found, and a bound of all such
+    It is written into `codes`, which may change even if none is found. Returns whether it is, and a bound of all such
     sums. `samples` is None for mixtures.
     """
-    n_components, m = row.p.shape
     if samples is not None:
-        opened = np.zeros(samples.words.shape[1], np.uint64)
-        found, reference = cheapest_of_samples(samples, n_components, price + row.label_costs, limit, opened)
-        if not found:
-            return False, limit
-        for j in range(m):
-            is_open = opened[j // WORD] & bit_of(j) != 0
-            codes[j] = ABSTAIN if is_open else np.int8(row.p[reference, j])
-        loss, n_abstained = loss_of(row, codes)
-        return True, loss + price * n_abstained
-    priced = _with_counts(row, price * np.arange(m + 1))
+        return _below_by_cuts(row, samples, price, limit, codes)
+    codes[:] = ABSTAIN
+    priced = _with_counts(row, price * np.arange(codes.shape[0] + 1))
     best = flip_from_components(priced, limit + row.margin, codes)
-    best, bound = search_answers(priced, np.zeros(m + 1), node_limit, best, codes)
+    best, bound = search_answers(priced, node_limit, best, codes)
     return best < limit, min(bound, limit)
 
 
@@ -110,14 +124,14 @@ def _complete_answer(row, samples, node_limit, codes):
     forbidden[0] = 0.0
     complete = _with_counts(row, forbidden)
     best = flip_from_components(complete, total_of(complete, codes), codes)
-    return search_answers(complete, np.zeros(m + 1), node_limit, best, codes)
+    return search_answers(complete, node_limit, best, codes)
 
 
 @kernel
 def _new_points(row, samples, node_limit):
     """The points of the best complete answer and of abstaining on all labels."""
     m = row.p.shape[1]
-    points = HullPoints(np.full(m + 1, np.inf), np.full((m + 1, m), ABSTAIN, np.int8), np.zeros(m + 1))
+    points = HullPoints(np.full(m + 1, np.inf), np.full((m + 1, m), ABSTAIN, np.int8), np.zeros(m + 1), np.zeros(m + 1))
     points.losses[0], points.floor[0] = _complete_answer(row, samples, node_limit, points.answers[0])
     points.losses[m] = points.floor[m] = row.label_costs.sum()
     return points
@@ -150,7 +164,8 @@ def _find_points(row, samples, node_limit, points, find_all, best, codes):
         line = min(points.losses[left] + price * left, points.losses[right] + price * right)
         found, bound = _below(row, samples, node_limit, price, line - 0.5 * row.margin, trial)
         for a in range(m + 1):
-            points.floor[a] = max(points.floor[a], bound - price * a)
+            if bound - price * a > points.floor[a]:
+                points.floor[a], points.price[a] = bound - price * a, price
         if found:
             loss, a = loss_of(row, trial)
             if loss < points.losses[a]:
@@ -166,59 +181,71 @@ def _find_points(row, samples, node_limit, points, find_all, best, codes):
 
 
 @kernel
-def _decide_row(row, samples, is_linear, is_concave, node_limit, codes):
-    """Improve an answer; returns what the best one found costs, and a bound for all answers."""
-    m = codes.shape[0]
-    best = total_of(row, codes)
-    if samples is None:
-        row = _with_counts(row, row.counts)
-        best = flip_from_components(row, best, codes)
-        return search_answers(row, np.zeros(m + 1), node_limit, best, codes)
-    if is_linear:
-        trial = np.empty(m, np.int8)
-        complete = _complete_answer(row, samples, node_limit, trial)[0]
-        if complete < best - row.margin:
-            best = complete
-            codes[:] = trial
-        if _below(row, samples, node_limit, row.counts[1], best - row.margin, trial)[0]:
-            best = total_of(row, trial)
-            codes[:] = trial
-        return best, best
-    points = _new_points(row, samples, node_limit)
-    best = _find_points(row, samples, node_limit, points, False, best, codes)
-    if is_concave:
-        return best, best
-    row = _with_counts(row, row.counts)
-    best = flip_from_components(row, best, codes)
-    return search_answers(row, points.floor, node_limit, best, codes)
+def _decide_at_price(components, samples, counts, label_costs, codes):
+    """Decide from samples where every abstention costs the same, label costs apart."""
+    n, m = codes.shape
+    trial = np.empty(m, np.int8)
+    for i in range(n):
+        row = _row_of(components, i, counts[i], label_costs)
+        load_samples(samples, row.weights, row.p)
+        best = total_of(row, codes[i])
+        if 1.0 - row.weights[0] < best - row.margin:
+            best = 1.0 - row.weights[0]
+            for j in range(m):
+                codes[i, j] = np.int8(row.p[0, j])
+        if _below_by_cuts(row, samples, counts[i, 1], best - row.margin, trial)[0]:
+            codes[i] = trial
 
 
 @kernel
-def _is_concave(counts, label_costs):
-    """Whether steps never grow, to the last one; and never fall below 0 if labels have costs.
+def _decide_by_hull(components, samples, counts, label_costs, node_limit, codes, floor, price):
+    """Decide from samples among the vertices of the hull, and write the `HullPoints` of all rows."""
+    for i in range(codes.shape[0]):
+        row = _row_of(components, i, counts[i], label_costs)
+        load_samples(samples, row.weights, row.p)
+        points = _new_points(row, samples, node_limit)
+        _find_points(row, samples, node_limit, points, False, total_of(row, codes[i]), codes[i])
+        floor[i] = points.floor
+        price[i] = points.price
+
+
+@kernel
+def _improve_by_search(components, samples, counts, label_costs, rows, floor, price, node_limit, codes, gap):
+    """Improve decisions from samples by branch and bound in some rows, given what `_decide_by_hull` wrote."""
+    for i in rows:
+        row = _row_of(components, i, counts[i], label_costs)
+        load_samples(samples, row.weights, row.p)
+        weakest = np.argmin(floor[i] + counts[i])
+        best = total_of(row, codes[i])
+        best, bound = search_samples(samples, row, floor[i], price[i, weakest], node_limit, best, codes[i])
+        gap[i] = _gap_of(best, bound)
+
+
+@kernel
+def _decide_from_mixtures(components, counts, label_costs, node_limit, codes, gap):
+    """Decide from mixtures by branch and bound, for any penalty."""
+    for i in range(codes.shape[0]):
+        row = _with_counts(_row_of(components, i, counts[i], label_costs), counts[i])
+        best = flip_from_components(row, total_of(row, codes[i]), codes[i])
+        best, bound = search_answers(row, node_limit, best, codes[i])
+        gap[i] = _gap_of(best, bound)
+
+
+@kernel
+def _gap_of(best, bound):
+    """By how much something could be better than the best; ties are not."""
+    return best - bound if best - bound > 0.5 * TIE else 0.0
+
+
+def _are_concave(counts: NDArray[np.float64], label_costs: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether the optimum of each row is a vertex of the hull, for counts whose steps never grow before the last one.
 
     With label costs, the hull is not found beyond the number of abstentions that costs least.
     """
-    m = label_costs.shape[0]
-    if m > 1 and counts[m] - counts[m - 1] > counts[m - 1] - counts[m - 2] + TIE / m**2:
-        return False
-    return counts[m] >= counts[m - 1] or not label_costs.any()
-
-
-@kernel
-def _decide_rows(components, samples, penalties, node_limit, codes, gap):
-    n, m = codes.shape
-    for i in range(n):
-        # Of equal totals, the one with fewest abstentions is wanted; linear counts are tipped already.
-        tip = TIE / m if penalties.tie > 0.0 else 0.0
-        counts = penalties.counts[i] + tip * np.arange(m + 1)
-        is_linear = penalties.is_linear and np.isfinite(counts[1]) == np.isfinite(counts[m])
-        is_concave = penalties.is_concave and _is_concave(counts, penalties.label_costs)
-        row = _row_of(components, i, counts, penalties.label_costs)
-        if samples is not None:
-            load_samples(samples, row.weights, row.p)
-        best, bound = _decide_row(row, samples, is_linear, is_concave, node_limit, codes[i])
-        gap[i] = best - bound if best - bound > 0.5 * TIE else 0.0
+    steps = np.diff(counts)
+    m = steps.shape[1]
+    are_concave = np.ones(len(counts), dtype=np.bool_) if m == 1 else steps[:, -1] <= steps[:, -2] + TIE / m**2
+    return are_concave & ((steps[:, -1] >= 0) | (not label_costs.any()))
 
 
 @kernel
@@ -251,11 +278,10 @@ def _hull_rows(components, samples, node_limit, values, answers, gap):
         for corner in corners[: last + 1]:
             values[i, corner] = points.losses[corner]
             answers[i, corner] = points.answers[corner]
-            if points.losses[corner] - points.floor[corner] > 0.5 * TIE:
-                gap[i, corner] = points.losses[corner] - points.floor[corner]
+            gap[i, corner] = _gap_of(points.losses[corner], points.floor[corner])
 
 
-def _memory_for(components: Components):
+def _memory_for(components: Components) -> SampleSearch | None:
     """Return memory for the largest row if components are samples, else None."""
     if not components.are_samples:
         return None
@@ -284,7 +310,26 @@ def decide_subset(
     gap : float64 array of shape (n,)
         Written: by how much another answer could be better at most; 0 where none is, ties apart.
     """
-    _decide_rows(components, _memory_for(components), penalties, node_limit, codes, gap)
+    m = components.shape[1]
+    label_costs = penalties.label_costs
+    # Of equal totals, the one with fewest abstentions is wanted. Linear counts without label costs are tipped already.
+    counts = penalties.counts + (TIE / m if penalties.tie > 0 else 0.0) * np.arange(m + 1)
+    memory = _memory_for(components)
+    if memory is None:
+        _decide_from_mixtures(components, counts, label_costs, node_limit, codes, gap)
+        return
+    gap[:] = 0.0
+    if penalties.is_linear and (np.isfinite(counts[:, 1]) == np.isfinite(counts[:, m])).all():
+        _decide_at_price(components, memory, counts, label_costs, codes)
+        return
+    floor, price = np.empty_like(counts), np.empty_like(counts)
+    _decide_by_hull(components, memory, counts, label_costs, node_limit, codes, floor, price)
+    unproved = np.ones(len(counts), dtype=np.bool_)
+    if penalties.is_concave:
+        unproved = ~_are_concave(counts, label_costs)
+    if unproved.any():
+        rows = np.flatnonzero(unproved)
+        _improve_by_search(components, memory, counts, label_costs, rows, floor, price, node_limit, codes, gap)
 
 
 def hull_of_subset(

@@ -80,7 +80,8 @@ def load_samples(search, weights, p):
 
 
 @kernel
-def _load_prices(search, prices):
+def load_prices(search, prices):
+    """Write the prices of the labels into `search`."""
     most = np.int64(UNITS)
     for j in range(prices.shape[0]):
         search.prices[j] = np.int64(np.rint(min(prices[j], 1.0) * UNITS))
@@ -136,7 +137,7 @@ def _drop_expensive(search, reference, n_samples, allowance):
 
 
 @kernel
-def _connect(search, n):
+def connect(search, n):
     """Make a network without flow from the first n candidates."""
     network = search.network
     needed = np.zeros_like(network.reached)
@@ -155,7 +156,7 @@ def _connect(search, n):
 
 
 @kernel
-def _open_by_cut(search, n, opened):
+def open_by_cut(search, n, opened):
     """Write the labels that the cut opens: those that the kept samples need."""
     network = search.network
     opened[:] = np.uint64(0)
@@ -177,7 +178,7 @@ def cheapest_of_samples(search, n_samples, prices, limit, opened):
     Invariants: `load_samples` has been called; limit is at most 1 − weight of the first sample, what answering like
     this sample costs.
     """
-    _load_prices(search, prices)
+    load_prices(search, prices)
     total = 0
     for k in range(n_samples):
         total += search.units[k]
@@ -190,10 +191,10 @@ def cheapest_of_samples(search, n_samples, prices, limit, opened):
         dropped, n = _drop_expensive(search, r, n_samples, best - excluded)
         enough = best - excluded - dropped
         if enough > 0:
-            _connect(search, n)
+            connect(search, n)
             cut = send_flow(search.network, n, enough)
             if cut < enough:
                 best, reference = excluded + dropped + cut, r
-                _open_by_cut(search, n, opened)
+                open_by_cut(search, n, opened)
         excluded += search.units[r]
     return reference >= 0, reference

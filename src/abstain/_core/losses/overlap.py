@@ -22,9 +22,14 @@ from abstain._utils.errors import InvalidLoss
 from abstain._utils.numbers import read_number
 from abstain._utils.types import Floats
 
-
-LAGRANGIAN_STEPS = 60
+LAGRANGIAN_STEPS = 100
 """Subgradient steps of the lower bound for samples."""
+
+LABELS_OF_FULL_LIMIT = 20
+"""The node limit is for so many labels; a node of more takes longer."""
+
+UNCERTIFIED_SHARE = 20
+"""Of so many nodes one is visited if nothing is to be proved."""
 
 
 class OverlapLoss(TwoEndedLoss):
@@ -112,8 +117,19 @@ class OverlapLoss(TwoEndedLoss):
     def search_joint(
         self, joint: Components, penalties: RowPenalties, limits: SearchLimits, codes: Codes, gap: Floats
     ) -> None:
-        work = OverlapLimits(limits.node_limit, LAGRANGIAN_STEPS, limits.certify)
-        overlap_of_joint.decide_overlap_of_joint(joint, penalties, self.measure(joint.shape[1]), work, codes, gap)
+        measure = self.measure(joint.shape[1])
+        overlap_of_joint.decide_overlap_of_joint(
+            joint, penalties, measure, _overlap_limits(limits, joint.shape[1]), codes, gap
+        )
+
+    def profile_joint(self, joint: Components, limits: SearchLimits, out: BlockProfile) -> None:
+        assert out.answers is not None
+        assert out.gap is not None
+        measure = self.measure(joint.shape[1])
+        overlap_of_joint.hull_of_overlap(
+            joint, measure, _overlap_limits(limits, joint.shape[1]), out.values, out.answers, out.gap
+        )
+        out.gap[np.isinf(out.values)] = 0.0
 
     def realized(self, block: Block, truth: NDArray[np.bool_], codes: Codes) -> Floats:
         predicted, answered = codes == 1, codes >= 0
@@ -197,9 +213,7 @@ class FMeasure(OverlapLoss):
 
     def measure(self, n_labels: int) -> OverlapMeasure:
         precision_share, recall_share = _shares(self.beta)
-        return OverlapMeasure(
-            precision_share, recall_share, recall_share, self.zero_division, self.rule(n_labels)
-        )
+        return OverlapMeasure(precision_share, recall_share, recall_share, self.zero_division, self.rule(n_labels))
 
     def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
         precision_share, recall_share = _shares(self.beta)
@@ -239,6 +253,12 @@ class Jaccard(OverlapLoss):
 
     def size(self, true_positives: Counts, predicted: Counts, relevant: Counts) -> Floats | Counts:
         return predicted + relevant - true_positives
+
+
+def _overlap_limits(limits: SearchLimits, n_labels: int) -> OverlapLimits:
+    nodes = limits.node_limit if limits.certify else limits.node_limit // UNCERTIFIED_SHARE
+    nodes = min(nodes, nodes * LABELS_OF_FULL_LIMIT // n_labels)
+    return OverlapLimits(max(1, nodes), LAGRANGIAN_STEPS, limits.certify)
 
 
 def _shares(beta: float) -> tuple[float, float]:

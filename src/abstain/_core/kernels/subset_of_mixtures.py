@@ -1,4 +1,4 @@
-"""Subset 0/1 loss from any components and for any penalty that counts: branch and bound, and flips of single labels.
+"""Subset 0/1 loss from mixtures, for any penalty: branch and bound over the labels, and flips of single labels.
 
 A node of the search has decided some labels: answered 1, answered 0 or left open. The component k is then worth v_k,
 its weight times its probability of the answers so far. If r more labels are answered, what is left of P(all answers
@@ -123,7 +123,7 @@ def _likely_parts(row, codes, one, zero):
 
 @kernel
 def flip(row, codes):
-    """Change one label at a time, the best change first, until no change makes the answer cheaper; returns its total."""
+    """Change one label at a time, the best change first, while that makes the answer cheaper; returns its total."""
     m = codes.shape[0]
     one, zero = np.empty(m), np.empty(m)
     loss, n_abstained = loss_of(row, codes)
@@ -173,10 +173,10 @@ def flip_from_components(row, best, codes):
 
 
 @kernel
-def _bound(row, floor, node, completed):
+def _bound(row, node, completed):
     """A bound of the totals below a node, and the label to branch on; `completed` is an answer below it.
 
-    floor[a] is a bound of loss and label costs with a abstentions. At a leaf, the bound is the total.
+    At a leaf, the bound is the total.
     """
     n_components, m = row.p.shape
     right, one = np.zeros(m + 1), np.zeros(m)
@@ -225,7 +225,7 @@ def _bound(row, floor, node, completed):
             right[r] = min(right[r], likelier[order[r - 1]])
         a = n_abstained + undecided - r
         loss = 0.0 if a == m else 1.0 - right[r]
-        total = max(loss + paid + cheapest[undecided - r], floor[a]) + row.counts[a]
+        total = loss + paid + cheapest[undecided - r] + row.counts[a]
         if total < bound:
             bound, best_r = total, r
     completed[:] = node
@@ -236,7 +236,7 @@ def _bound(row, floor, node, completed):
 
 
 @kernel
-def search_answers(row, floor, node_limit, best, codes):
+def search_answers(row, node_limit, best, codes):
     """Find the answer of least total by branch and bound, opening up to node_limit nodes.
 
     `codes` is an answer that costs `best`, and becomes the best one found. Returns what that costs, and a bound of
@@ -247,7 +247,7 @@ def search_answers(row, floor, node_limit, best, codes):
     labels = np.empty(64, np.int64)
     completed = np.empty(m, np.int8)
     child = np.empty(m, np.int8)
-    bound, labels[0] = _bound(row, floor, nodes[0], completed)
+    bound, labels[0] = _bound(row, nodes[0], completed)
     total = total_of(row, completed)
     if total < best - row.margin:
         best = total
@@ -266,7 +266,7 @@ def search_answers(row, floor, node_limit, best, codes):
         child[:] = nodes[free]
         for code in (1, 0, ABSTAIN):
             child[label] = code
-            bound, next_label = _bound(row, floor, child, completed)
+            bound, next_label = _bound(row, child, completed)
             if bound >= best - row.margin:
                 continue
             total = total_of(row, completed)
