@@ -233,11 +233,6 @@ def test_mistakes():
 
 
 @pytest.mark.slow
-@parametrize_with_checks(
-    [
-        AbstainingClassifier(KNeighborsClassifier(), loss="subset", calibration="sigmoid", cv=2),
-        AbstainingClassifier(KNeighborsClassifier(), loss="f1", calibration="sigmoid", cv=2),
-    ]
-)
+@parametrize_with_checks([AbstainingClassifier(KNeighborsClassifier(), loss="subset", calibration="sigmoid", cv=2)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
