@@ -439,9 +439,9 @@ class Samples(Joint):
 
     >>> import abstain
     >>> joint = abstain.Samples([[[0, 0, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1], [1, 1, 1, 0], [1, 0, 1, 1]]])
-    >>> abstain.decide(joint, loss="subset", penalty=0.25).labels
+    >>> abstain.decide(joint, loss="subset", penalty=0.2).labels
     array([[0, 0, 0, 0]], dtype=int8)
-    >>> abstain.decide(joint.marginals, loss="subset", penalty=0.25).labels
+    >>> abstain.decide(joint.marginals, loss="subset", penalty=0.2).labels
     array([[-1, -1, -1, -1]], dtype=int8)
     """
 

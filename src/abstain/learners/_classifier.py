@@ -211,7 +211,9 @@ class AbstainingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, G
         is_given = self.estimator is not None
         with reported(self.verbose if is_given else 0, f"{type(estimator).__name__}, all instances"):
             model = fit_labels(estimator, X, target, routed.estimator.fit)
-        own = getattr(model.estimator, "held_out_", None) if self.calibration is None else None
+        own = None
+        if isinstance(model.estimator, BlendedClassifier) and self.calibration is None:
+            own, model.estimator.held_out_ = model.estimator.held_out_, []
         compares = question.is_open and own is None and len(model.columns) > 1
         calibration, crossed, failure = None, None, None
         if len(model.columns) and (self.calibration is not None or compares):

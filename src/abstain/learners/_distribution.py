@@ -108,7 +108,7 @@ def label_distribution(
     >>> forest = RandomForestClassifier(min_samples_leaf=3, random_state=0).fit(X[:150], Y[:150])
     >>> joint = abstain.label_distribution(forest, X[150:], training=(X[:150], Y[:150]))
     >>> joint
-    Samples of 50 instances × 4 labels: 13 samples shared by all
+    Samples of 50 instances × 4 labels: 16 samples shared by all
     >>> abstain.decide(joint, loss="rank", penalty=0.3).shape
     (50, 4)
     """
@@ -222,7 +222,7 @@ class OfForest:
         trees = []
         for t in range(leaves.shape[1]):
             weight = training.weight
-            if bags is not None:  # since scikit-learn 1.8 weights decide which rows are drawn, before what they count
+            if bags is not None:  # in newer releases of scikit-learn weights decide which rows are drawn
                 counts = np.bincount(bags[t], minlength=n)
                 weight = counts.astype(np.float64) if hasattr(forest, "_sample_weight") else weight * counts
             used = weight > 0

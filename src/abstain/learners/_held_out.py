@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from abstain._core.joint import Joint
 
-MAX_ROWS = 2000
+MAX_ROWS = 1000
 """How many held-out instances are kept: enough to tell differences that matter, and few enough to decide quickly."""
 
 
