@@ -3,8 +3,9 @@
 The results of each fold are kept in build/dependence, so that an interrupted run goes on where it was.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from tqdm import tqdm
 import abstain
 from abstain.learners import make
 from abstain.metrics import abstention_rate, generalized_loss
+from benchmarks.dependent_reviews import PRICES as REVIEW_PRICES, SHARE, reviews
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "build" / "dependence"
@@ -33,6 +35,7 @@ SOURCES = {
     "neighbours": "the label sets of the 200 nearest training rows, the nearer the more",
     "chain": "a chain of logistic regressions in random order (`pcc-lr`): 1 000 samples, or all sets of few labels",
 }
+REVIEWED_SOURCE = "forest"
 INDEPENDENT, RAW, TILTED = "independent", "raw joint", "tilted joint"
 COLOURS = {RAW: "#d55e00", TILTED: "#0072b2"}
 LOSSES = ("subset", "rank", "f1", "jaccard")
@@ -85,6 +88,10 @@ class Task:
     def _joint(fitted: Any, X: Any, training: tuple[Any, Any]) -> Any:
         return abstain.label_distribution(fitted, X, training=training)
 
+    def measure_reviews(self) -> Iterator[dict[str, Any]]:
+        """Reviews and wrong answers, all doubtful labels at once or one by one."""
+        yield from reviews(self.beliefs(REVIEWED_SOURCE)[TILTED], self.Y[self.test].astype(bool))
+
     def measure(self, source: str) -> Iterator[dict[str, Any]]:
         """The believed and the realised generalised loss of each method, loss and penalty."""
         beliefs, truth = self.beliefs(source), self.Y[self.test]
@@ -98,26 +105,29 @@ class Task:
                 }  # fmt: skip
 
 
-def run() -> pd.DataFrame:
-    """The results of all folds; those that are kept are not measured again."""
+def run() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The results of all folds, of decisions and of reviews; those that are kept are not measured again."""
     KEPT.mkdir(parents=True, exist_ok=True)
-    parts = []
+    parts, reviewed = [], []
     for name in DATASETS:
         X, Y = load(name)
         X = X.toarray() if hasattr(X, "toarray") else X
         folds = list(KFold(FOLDS, shuffle=True, random_state=0).split(X))
         for source, k in tqdm(list(product(SOURCES, range(FOLDS))), desc=name, mininterval=5):
-            file = KEPT / f"{name}-{source}-{k}.csv"
-            if not file.exists():
-                rows = pd.DataFrame(Task(X, Y, *folds[k]).measure(source))
-                rows.insert(0, "dataset", name)
-                rows.insert(1, "source", source)
-                rows.insert(2, "fold", k)
-                unfinished = file.with_suffix(".part")
-                rows.to_csv(unfinished, index=False, float_format="%.10g", lineterminator="\n")
-                unfinished.replace(file)
-            parts.append(pd.read_csv(file))
-    return pd.concat(parts, ignore_index=True)
+            task, where = Task(X, Y, *folds[k]), {"dataset": name, "source": source, "fold": k}
+            parts.append(kept(KEPT / f"{name}-{source}-{k}.csv", where, partial(task.measure, source)))
+            if source == REVIEWED_SOURCE:
+                reviewed.append(kept(KEPT / f"{name}-reviews-{k}.csv", where, task.measure_reviews))
+    return pd.concat(parts, ignore_index=True), pd.concat(reviewed, ignore_index=True)
+
+
+def kept(file: Path, where: dict[str, Any], measure: Callable[[], Iterator[dict[str, Any]]]) -> pd.DataFrame:
+    """What was measured before, or is measured now and kept."""
+    if not file.exists():
+        unfinished = file.with_suffix(".part")
+        pd.DataFrame([where | row for row in measure()]).to_csv(unfinished, index=False, float_format="%.10g")
+        unfinished.replace(file)
+    return pd.read_csv(file)
 
 
 class Cells:
@@ -199,6 +209,27 @@ def all_cells(cells: Cells) -> str:
     return table([*head, f"{TILTED}: realised (believed)"], lines)
 
 
+def fewer_reviews(reviewed: pd.DataFrame) -> str:
+    """Reviews, wrong answers and realised loss by data set and price, at once and one by one."""
+    wide = reviewed.pivot(index=["dataset", "price", "fold"], columns="method", values=["reviews", "wrong", "realised"])
+    lines = []
+    for (name, price), part in wide.groupby(level=["dataset", "price"], sort=False):
+        mean = part.mean()
+        difference = part["realised"]["one by one"] - part["realised"]["at once"]
+        saved = 100 * (mean["reviews"]["one by one"] / mean["reviews"]["at once"] - 1)
+        lines.append(
+            [
+                f"{name}, {price:g}",
+                *(f"{mean[what][method]:.2f}" for what in ("reviews", "wrong") for method in ("at once", "one by one")),
+                f"{saved:+.0f} %",
+                f"{mean['realised']['at once']:.3f}",
+                f"{difference.mean():+.3f} ± {difference.sem():.3f}",
+            ]
+        )
+    head = ["data, price", "reviews: at once", "one by one", "wrong answers: at once", "one by one", "reviews saved"]
+    return table([*head, "realised loss: at once", "one by one − at once"], lines)
+
+
 def draw(cells: Cells, file: Path) -> None:
     """Draw the change of the realised loss of every cell, by loss."""
     figure = Figure(figsize=(11, 4.6), layout="constrained")
@@ -226,7 +257,7 @@ def draw(cells: Cells, file: Path) -> None:
     figure.savefig(file, dpi=110)
 
 
-def write(results: pd.DataFrame) -> None:
+def write(results: pd.DataFrame, reviewed: pd.DataFrame) -> None:
     """Write the page, the table and the figure."""
     cells, names = Cells(results), list(dict.fromkeys(results.dataset))
     draw(cells, DOCS / "dependence-worth.png")
@@ -279,6 +310,17 @@ in how many of them the realised loss is above or below by more than two standar
 
 {promises(cells)}
 
+## Fewer reviews
+
+The answer to one label informs about the others. *At once*: every label whose risk min(p, 1 − p) is above the price is
+reviewed, as a Hamming decision from the marginals says. *One by one*: the label that saves most is reviewed, counting
+what its answer says about the others (as `review_queue` does for joint distributions); then the joint distribution is
+conditioned on the answer, and labels that are no longer doubtful are answered by the machine. Both use the tilted joint
+distribution of the forest with a share of {SHARE:g} of independence. Reviews and wrong answers are per instance, for
+prices {REVIEW_PRICES}; the realised loss counts 1 for a wrong answer and the price for a review.
+
+{fewer_reviews(reviewed)}
+
 ## Cell by cell
 
 {all_cells(cells)}
@@ -288,4 +330,4 @@ in how many of them the realised loss is above or below by more than two standar
 
 
 if __name__ == "__main__":
-    write(run())
+    write(*run())
