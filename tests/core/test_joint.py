@@ -1,5 +1,6 @@
 """Joint distributions: what is read of them, and decisions from them against all partial predictions × all truths."""
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -50,9 +51,12 @@ def random_mixture(n, m, seed=0, **options):
 JOINTS = [random_samples, random_mixture]
 
 
-def expected_by_sum(joint, loss, codes):
-    """E[ℓ] of each instance and partial prediction: the sum over all components and all truths."""
-    n, m = joint.shape
+@cache
+def brute_force(make, loss_case, m):
+    """All partial predictions, and E[ℓ] of each instance and each of them: the sum over all components and truths."""
+    joint, loss = make(ROWS, m), cases.make_loss(loss_case, m)
+    codes = exhaustive.partial_rankings(m) if loss.gives_rankings else exhaustive.partial_predictions(m)
+    n = len(joint)
     values, weights = joint._values.astype(float), joint._weights
     truths = np.array(list(product((0, 1), repeat=m)), dtype=bool)
     chances = np.zeros((n, len(truths)))
@@ -67,7 +71,7 @@ def expected_by_sum(joint, loss, codes):
             for y in truths
         ]
     )
-    return chances @ losses
+    return joint, codes, chances @ losses
 
 
 @pytest.mark.parametrize(("loss_case", "penalty_case"), PAIRS, ids=str)
@@ -75,10 +79,9 @@ def expected_by_sum(joint, loss, codes):
 def test_decision_is_optimal_and_abstains_least(make, loss_case, penalty_case):
     for m in BRUTE_LABELS.get(loss_case[0], (1, 2, 4)):
         loss, penalty = cases.make_loss(loss_case, m), cases.make_penalty(penalty_case, m)
-        joint = make(ROWS, m)
-        codes = exhaustive.partial_rankings(m) if loss.gives_rankings else exhaustive.partial_predictions(m)
+        joint, codes, expected = brute_force(make, loss_case, m)
         n_abstained = (codes == -1).sum(axis=1)
-        totals = expected_by_sum(joint, loss, codes) + as_penalty(penalty).bind(m).charge(n_abstained, codes == -1)
+        totals = expected + as_penalty(penalty).bind(m).charge(n_abstained, codes == -1)
         prediction = abstain.decide(joint, loss, penalty)
         np.testing.assert_allclose(prediction.expected_loss, totals.min(axis=1), rtol=0, atol=1e-11)
         assert (prediction.gap == 0).all()
@@ -350,3 +353,50 @@ def test_hull_decides_like_decide_and_has_a_budget(make, loss):
     assert reference <= n_reviews
     with pytest.raises(abstain.InvalidBudget, match="per_instance=1"):
         abstain.budget.solve(joint, loss=loss, rate=0.4, per_instance=1)
+
+
+@pytest.mark.parametrize(
+    ("weights", "p", "n_labels", "loss", "penalty", "independent", "best"),
+    [
+        ([0.23, 0.77], [0.9, 0.02], 6, "jaccard", 0.15, 0.778, 0.318),
+        ([0.15, 0.85], [0.95, 0.02], 6, "subset", 0.1, 0.600, 0.247),
+        ([0.9, 0.1], [0.99, 0.01], 8, "subset", 0.05, 0.400, 0.170),
+        ([0.6, 0.4], [1.0, 0.0], 6, "f1", 0.05, 0.400, 0.300),
+    ],
+)
+def test_families_of_known_gain(weights, p, n_labels, loss, penalty, independent, best):
+    """Components in which all labels have the same probability: errors come together."""
+    joint = abstain.Mixture(weights, [np.repeat(np.array(p)[:, np.newaxis], n_labels, axis=1)])
+    ours, other = abstain.decide(joint, loss, penalty), abstain.decide(joint.marginals, loss, penalty)
+    assert ours.gap == 0
+    assert ours.expected_loss == pytest.approx(best, abs=6e-4)
+    assert expected_generalized_loss(joint, other, loss=loss, penalty=penalty) == pytest.approx(independent, abs=6e-4)
+
+
+def test_severity_of_an_instance_makes_labels_dependent():
+    """Log-odds of all labels shifted by −4, 0 or 4: the components order the labels alike."""
+    base = np.linspace(-1, 1, 8)
+    joint = abstain.Mixture(None, [1 / (1 + np.exp(-(base + np.array([[-4.0], [0.0], [4.0]]))))])
+    for loss, penalty in (("rank", 0.3), ("f1", 0.05), ("jaccard", 0.05), ("subset", 0.1)):
+        ours, other = abstain.decide(joint, loss, penalty), abstain.decide(joint.marginals, loss, penalty)
+        assert ours.gap == 0
+        assert ours.expected_loss < expected_generalized_loss(joint, other, loss=loss, penalty=penalty) - 0.01
+
+
+def test_dask_collections_are_refused():
+    da = pytest.importorskip("dask.array")
+    labels, p = da.zeros((4, 3, 2), dtype=np.int8), da.zeros((4, 3, 2))
+    for make in (lambda: abstain.Samples(labels), lambda: abstain.Mixture(None, p)):
+        with pytest.raises(abstain.InvalidProbabilities, match="a partition at a time"):
+            make()
+    with pytest.raises(abstain.InvalidProbabilities, match=r"weights.*a partition at a time"):
+        abstain.Samples(np.zeros((2, 3)), da.ones((4, 2)) / 2)
+
+
+def test_progress_is_shown_if_asked_for(capsys):
+    labels = np.random.default_rng(0).random((30, 20, 4)) < 0.4
+    quiet = abstain.decide(abstain.Samples(labels), "rank", 0.2)
+    assert capsys.readouterr().err == ""
+    shown = abstain.decide(abstain.Samples(labels, progress=True), "rank", 0.2)
+    assert "30/30" in capsys.readouterr().err
+    np.testing.assert_array_equal(shown.codes, quiet.codes)

@@ -124,7 +124,7 @@ def _decide_joint(joint: Joint, loss: Loss, costs: BoundPenalty) -> Prediction:
     def decide_block(block: Block) -> None:
         loss.decide_joint(block, joint.load(block), costs, joint.limits, writer.buffers(block))
 
-    for_each(decide_block, joint.blocks(loss.entries_per_block))
+    joint.for_each_block(decide_block)
     return writer.finish()
 
 

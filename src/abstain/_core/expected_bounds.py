@@ -62,7 +62,7 @@ def expected_loss_of_joint(joint: Joint, loss: Loss, prediction: Prediction) -> 
     def compute(block: Block) -> None:
         expected[block.rows] = loss.expected_of_joint(joint.load(block), codes[block.rows])
 
-    for_each(compute, joint.blocks(loss.entries_per_block))
+    for_each(compute, joint.blocks())
     return expected
 
 

@@ -24,6 +24,7 @@ from abstain._core.tilting import (
     shift,
     tilt,
 )
+from abstain._utils.backends import lazy_backend
 from abstain._utils.errors import InvalidParameter, InvalidProbabilities, quoted
 from abstain._utils.frames import is_frame
 from abstain._utils.threads import for_each
@@ -31,6 +32,9 @@ from abstain._utils.types import Floats
 
 SUM_TOLERANCE = 1e-6
 """How far from 1 the weights of an instance may sum up because of rounding."""
+
+SEARCHED_ENTRIES = 1 << 15
+"""Entries of components per block that is searched: few, so that an interrupted search ends soon."""
 
 NODE_LIMIT = 20_000
 """Nodes, cuts or steps that the search for the best decision of an instance may take, by default."""
@@ -45,10 +49,13 @@ class SearchLimits(NamedTuple):
         Nodes of a branch and bound, of an instance.
     certify : bool
         Whether time is spent on proving how good a decision is that is not known to be optimal.
+    progress : bool
+        Whether a progress bar is shown meanwhile.
     """
 
     node_limit: int
     certify: bool
+    progress: bool
 
 
 class Joint(ABC):
@@ -63,10 +70,14 @@ class Joint(ABC):
     is_sparse = False
     least_per_block = 0
 
-    def __init__(
-        self, values: Any, weights: Any, what: str, *, label_names: Any, node_limit: int, certify: bool
-    ) -> None:
-        self._limits = _read_limits(node_limit, certify)
+    def __init__(self, values: Any, weights: Any, what: str, *, label_names: Any, limits: SearchLimits) -> None:
+        self._limits = limits
+        for name, table in ((what, values), ("weights", weights)):
+            if lazy_backend(table) is not None:
+                raise InvalidProbabilities(
+                    f"{name}: joint distributions of Dask collections are not supported; decide a partition at a time, "
+                    f"with abstain.{type(self).__name__} of its rows"
+                )
         names, index = None, None
         if is_frame(values):
             table, axes = read_matrix(values, what, InvalidProbabilities)
@@ -181,7 +192,7 @@ class Joint(ABC):
                 weights = (self._weights if len(self._weights) == 1 else self._weights[block.rows])[:, np.newaxis]
                 marginals[block.rows] = share_of((weights @ p)[:, 0], (weights @ (1.0 - p))[:, 0])
 
-        for_each(average, self._row_blocks(1 << 18))
+        for_each(average, self.blocks(1 << 18))
         return marginals
 
     @property
@@ -294,13 +305,15 @@ class Joint(ABC):
         weight, n_samples = _read_share(share), _read_samples(samples)
         return self._with_independence(weight, n_samples, random_state) if weight > 0 else copy(self)
 
-    def with_limits(self, *, node_limit: int | None = None, certify: bool | None = None) -> Self:
+    def with_limits(
+        self, *, node_limit: int | None = None, certify: bool | None = None, progress: bool | None = None
+    ) -> Self:
         """Return the same joint distribution with other limits of the work that a decision may take.
 
         Parameters
         ----------
         node_limit : int > 0, optional
-        certify : bool, optional
+        certify, progress : bool, optional
             As for `Samples`; by default they stay what they are.
 
         Returns
@@ -311,6 +324,7 @@ class Joint(ABC):
         other._limits = _read_limits(
             self._limits.node_limit if node_limit is None else node_limit,
             self._limits.certify if certify is None else certify,
+            self._limits.progress if progress is None else progress,
         )
         return other
 
@@ -365,11 +379,23 @@ class Joint(ABC):
         """Return the marginals as decisions read them."""
         return Probabilities(self.marginals)
 
-    def blocks(self, entries: int) -> Iterator[Block]:
-        """Yield all rows in blocks of about so many entries of components."""
-        return self._row_blocks(entries)
+    def for_each_block(self, task: Callable[[Block], None]) -> None:
+        """Run a task on every block, with a progress bar if that was asked for."""
+        if not self._limits.progress:
+            for_each(task, self.blocks())
+            return
+        from tqdm import tqdm
 
-    def _row_blocks(self, entries: int) -> Iterator[Block]:
+        with tqdm(total=self.n_rows, unit=" rows", unit_scale=True, dynamic_ncols=True) as bar:
+
+            def work(block: Block) -> None:
+                task(block)
+                bar.update(block.shape[0])
+
+            for_each(work, self.blocks())
+
+    def blocks(self, entries: int = SEARCHED_ENTRIES) -> Iterator[Block]:
+        """Yield all rows in blocks of about so many entries of components."""
         n_components = self.n_components
         if sparse.issparse(self._weights):
             n_components = self._weights.nnz // max(1, self.n_rows) + 1
@@ -423,6 +449,8 @@ class Samples(Joint):
         the prediction.
     certify : bool, default=True
         Whether F-measure and Jaccard spend time on proving how good their decision is. Without, `gap` is larger.
+    progress : bool, default=False
+        Whether decisions, profiles and review queues show a progress bar.
 
     Attributes
     ----------
@@ -449,9 +477,10 @@ class Samples(Joint):
 
     def __init__(
         self, labels: Any, weights: Any = None, *, label_names: Sequence[Any] | None = None,
-        node_limit: int = NODE_LIMIT, certify: bool = True,
+        node_limit: int = NODE_LIMIT, certify: bool = True, progress: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(labels, weights, "labels", label_names=label_names, node_limit=node_limit, certify=certify)
+        limits = _read_limits(node_limit, certify, progress)
+        super().__init__(labels, weights, "labels", label_names=label_names, limits=limits)
 
     def _checked_values(self, array: NDArray[Any]) -> NDArray[Any]:
         def is_label(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -513,7 +542,7 @@ class Mixture(Joint):
     probabilities : array-like of shape (n_instances, n_components, n_labels), or (n_components, n_labels)
         The probability of each label in each component; a table of shape (n_components, n_labels) is shared by all
         instances, which differ in their weights.
-    label_names, node_limit, certify
+    label_names, node_limit, certify, progress
         As for `Samples`.
 
     Attributes
@@ -543,11 +572,10 @@ class Mixture(Joint):
 
     def __init__(
         self, weights: Any, probabilities: Any, *, label_names: Sequence[Any] | None = None,
-        node_limit: int = NODE_LIMIT, certify: bool = True,
+        node_limit: int = NODE_LIMIT, certify: bool = True, progress: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(
-            probabilities, weights, "probabilities", label_names=label_names, node_limit=node_limit, certify=certify
-        )
+        limits = _read_limits(node_limit, certify, progress)
+        super().__init__(probabilities, weights, "probabilities", label_names=label_names, limits=limits)
 
     def _checked_values(self, array: NDArray[Any]) -> NDArray[Any]:
         slack, clipped = self._slack, []
@@ -628,7 +656,7 @@ def _read_samples(samples: Any) -> int:
     return int(samples)
 
 
-def _read_limits(node_limit: Any, certify: Any) -> SearchLimits:
+def _read_limits(node_limit: Any, certify: Any, progress: Any) -> SearchLimits:
     if isinstance(node_limit, bool) or not isinstance(node_limit, int | np.integer) or node_limit < 1:
         raise InvalidProbabilities(f"node_limit is {node_limit!r}; expected a whole number > 0")
-    return SearchLimits(int(node_limit), bool(certify))
+    return SearchLimits(int(node_limit), bool(certify), bool(progress))

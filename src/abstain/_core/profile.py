@@ -170,11 +170,15 @@ class RiskProfile(Generic[PredictionT]):
             shape = probabilities.n_rows, probabilities.n_labels
             self._dense = loss.empty_profile(shape, with_gap=has_gap or is_joint, with_answers=is_joint)
 
+        if isinstance(probabilities, Joint):
+            joint = probabilities
+            joint.for_each_block(
+                lambda block: loss.profile_joint(joint.load(block), joint.limits, self._dense.rows(block.rows))
+            )
+            return
+
         def profile_block(piece: tuple[Block, BlockProfile]) -> None:
-            if isinstance(probabilities, Joint):
-                loss.profile_joint(probabilities.load(piece[0]), probabilities.limits, piece[1])
-            else:
-                loss.profile(piece[0], probabilities.load(piece[0]), piece[1])
+            loss.profile(piece[0], probabilities.load(piece[0]), piece[1])
 
         for_each(profile_block, self.pieces(loss.entries_per_block))
 

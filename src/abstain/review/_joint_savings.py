@@ -10,7 +10,6 @@ from abstain._core.losses import Loss
 from abstain._core.losses.base import BlockAnswers, Codes
 from abstain._core.penalties import Linear
 from abstain._core.prediction import ABSTAIN
-from abstain._utils.threads import for_each
 from abstain._utils.types import Floats
 
 
@@ -41,7 +40,7 @@ def savings_of_joint(joint: Joint, loss: Loss, codes: Codes) -> tuple[NDArray[np
             least = min(loss.expected_of_joint(own, answers[np.newaxis])[0] for answers in answered)
             saved[k] = least - before[i] + _information(own, int(label[k]), loss, joint.limits)
 
-    for_each(compute, joint.blocks(loss.entries_per_block))
+    joint.for_each_block(compute)
     return row, label, saved
 
 
