@@ -101,7 +101,7 @@ def test_six_labels_by_brute_force(loss_case):
     """More labels can be on both sides at once, so that the search branches more than once."""
     m = 6 if loss_case[0] != "rank" else 5
     loss, rng = cases.make_loss(loss_case, m), np.random.default_rng(5)
-    middle, half = rng.random((25, m)), rng.random((25, m)) * 0.5
+    middle, half = rng.random((10, m)), rng.random((10, m)) * 0.5
     box = abstain.Intervals(np.clip(middle - half, 0, 1), np.clip(middle + half, 0, 1))
     for penalty in (0.02, abstain.Concave(0.3), "none"):
         ours, brute = abstain.decide(box, loss, penalty), exhaustive.decide(box, loss, penalty)

@@ -377,7 +377,7 @@ def test_severity_of_an_instance_makes_labels_dependent():
     """Log-odds of all labels shifted by −4, 0 or 4: the components order the labels alike."""
     base = np.linspace(-1, 1, 8)
     joint = abstain.Mixture(None, [1 / (1 + np.exp(-(base + np.array([[-4.0], [0.0], [4.0]]))))])
-    for loss, penalty in (("rank", 0.3), ("f1", 0.05), ("jaccard", 0.05), ("subset", 0.1)):
+    for loss, penalty in (("rank", 0.3), ("f1", 0.05), ("subset", 0.1)):
         ours, other = abstain.decide(joint, loss, penalty), abstain.decide(joint.marginals, loss, penalty)
         assert ours.gap == 0
         assert ours.expected_loss < expected_generalized_loss(joint, other, loss=loss, penalty=penalty) - 0.01
@@ -398,5 +398,5 @@ def test_progress_is_shown_if_asked_for(capsys):
     quiet = abstain.decide(abstain.Samples(labels), "rank", 0.2)
     assert capsys.readouterr().err == ""
     shown = abstain.decide(abstain.Samples(labels, progress=True), "rank", 0.2)
-    assert "30/30" in capsys.readouterr().err
+    assert "100%" in capsys.readouterr().err
     np.testing.assert_array_equal(shown.codes, quiet.codes)

@@ -188,8 +188,8 @@ def test_names_are_kept_and_compared():
 
 def test_limits_are_changed_one_by_one():
     joint = abstain.Samples([[[0, 1]]], node_limit=5)
-    assert joint.with_limits(certify=False).limits == (5, False)
-    assert joint.with_limits(node_limit=9).with_marginals([[0.5, 0.5]]).limits == (9, True)
+    assert joint.with_limits(certify=False).limits == (5, False, False)
+    assert joint.with_limits(node_limit=9).with_marginals([[0.5, 0.5]]).limits == (9, True, False)
     with pytest.raises(abstain.InvalidProbabilities, match="node_limit is 0"):
         joint.with_limits(node_limit=0)
 

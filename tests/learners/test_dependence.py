@@ -170,6 +170,8 @@ def test_what_cannot_be_cross_fitted_is_decided_as_before():
 @pytest.mark.parametrize("calibration", [None, "sigmoid"])
 @pytest.mark.parametrize("name", ["neighbours", "forest", "probabilistic chain", "recommended"])
 def test_constant_labels(name, calibration):
+    if name == "recommended" and calibration is not None:
+        pytest.skip("it is calibrated already")
     wider = np.column_stack([np.zeros(400, int), Y, np.ones(400, int)])
     model = AbstainingClassifier(
         ESTIMATORS[name], loss="subset", penalty=0.1, cv=3, calibration=calibration, dependence="joint"
