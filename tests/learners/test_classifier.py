@@ -67,7 +67,7 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.slow
 @parametrize_with_checks(
     [
-        AbstainingClassifier(),
+        AbstainingClassifier(cv=2),  # the recommended learner
         AbstainingClassifier(LogisticRegression(), calibration="sigmoid", cv=3),
         AbstainingClassifier(KNeighborsClassifier(), calibration="isotonic", cv=KFold(3)),
     ]
