@@ -1,11 +1,12 @@
 """Decisions from joint distributions: seconds for a thousand rows, and how good they are proved to be."""
 
 from collections.abc import Iterator
+from time import perf_counter
 
 import numpy as np
 
 import abstain
-from benchmarks.measure import Row, seconds
+from benchmarks.measure import Row
 
 COSTS = {"subset": 0.05, "rank": 1.0, "f1": 0.05, "jaccard": 0.05}
 LIMITS = {"subset": 5.0, "rank": 3.0, "f1": 60.0, "jaccard": 60.0}
@@ -23,7 +24,7 @@ def topics(n: int, n_samples: int, m: int, n_topics: int = 4) -> np.ndarray:
 
 def speed() -> Iterator[Row]:
     yield from _thousand(1000, 14)
-    yield from _thousand(20, 100)
+    yield from _thousand(6, 100)
     yield from _mixture()
 
 
@@ -51,8 +52,9 @@ def _mixture() -> Iterator[Row]:
 
 
 def _timed(what: str, joint: abstain.Samples | abstain.Mixture, loss: str, cost: float, limit: float | None) -> Row:
+    start = perf_counter()
     prediction = abstain.decide(joint, loss, cost)
-    taken = seconds(lambda: abstain.decide(joint, loss, cost), 1)
+    taken = perf_counter() - start
     share = prediction.gap / prediction.expected_loss
     proved = f"{np.mean(prediction.gap == 0):.0%} proved optimal"
     if (prediction.gap > 0).any():
