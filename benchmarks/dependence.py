@@ -244,7 +244,7 @@ def draw(cells: Cells, file: Path) -> None:
             axes.plot(part.per_cent[clear], height[clear], ".", color=colour, alpha=0.8)
             axes.plot([part.per_cent.mean()] * 2, [k - 0.35, k + 0.35], color="black", linewidth=2)
         axes.axvline(0, color="black", linewidth=0.8)
-        axes.set_title(method)
+        axes.set_title(method, loc="right", fontsize=11)
         axes.set_xlabel("realised loss above that of the independent decision, %")
         axes.grid(axis="x", alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
@@ -253,7 +253,7 @@ def draw(cells: Cells, file: Path) -> None:
     first.invert_yaxis()
     first.plot([], [], ".", color="#aaaaaa", label="within two standard errors")
     first.plot([], [], color="black", linewidth=2, label="mean of the cells")
-    first.legend(frameon=False, fontsize=9, loc="lower left")
+    first.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2)
     figure.savefig(file, dpi=110)
 
 
