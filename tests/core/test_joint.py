@@ -287,6 +287,8 @@ def test_savings_of_one_component_are_those_of_probabilities(loss):
         (lambda: abstain.Samples([[[0, 1], [0, 2]]]), "labels: row 0, sample 1, column 1 is 2; a sample holds 0 or 1"),
         (lambda: abstain.Samples([[0, 1], [0, 0.5]]), "labels: sample 1, column 1 is 0.5"),
         (lambda: abstain.Samples([[[0, np.nan]]]), "sample 0, column 1 is nan"),
+        (lambda: abstain.Samples([[[0, 1], [1]]]), "labels: cannot be read as an array"),
+        (lambda: abstain.Samples([[[0, 1]] * 2], [[1.0], [0.5, 0.5]]), "weights: cannot be read as an array"),
         (lambda: abstain.Samples([0, 1]), "expected numbers of shape (n_instances, n_samples, n_labels)"),
         (lambda: abstain.Samples([[[0, 1]]], [[0.5]]), "weights: row 0 sums up to 0.5"),
         (lambda: abstain.Samples([[[0, 1]] * 2], [[1.5, -0.5]]), "weights: row 0 has -0.5; expected numbers ≥ 0"),

@@ -82,7 +82,7 @@ class Joint(ABC):
         if is_frame(values):
             table, axes = read_matrix(values, what, InvalidProbabilities)
             values, names = table, axes.label_names
-        array, rounding = as_array(values)
+        array, rounding = _read_array(values, what)
         if array.dtype.kind not in "fiub" or array.ndim not in (2, 3) or 0 in array.shape[1:]:
             raise InvalidProbabilities(
                 f"{what}: expected numbers of shape (n_instances, n_{self.noun}s, n_labels), or (n_{self.noun}s, "
@@ -138,7 +138,7 @@ class Joint(ABC):
             self._require_weights(table.data, lambda at: int(np.searchsorted(table.indptr, at, side="right")) - 1)
             expected = (table.shape[0], n_components)
         else:
-            given, _ = as_array(weights)
+            given, _ = _read_array(weights, "weights")
             if given.dtype.kind not in "fiub" or given.ndim not in (1, 2):
                 raise InvalidProbabilities(f"weights: expected numbers, got {given.shape} of {given.dtype}")
             self._require_weights(given.ravel(), lambda at: at // given.shape[-1] if given.ndim == 2 else 0)
@@ -642,6 +642,14 @@ def _words(values: NDArray[Any]) -> NDArray[np.uint64]:
         return (values + 0.0).view(np.uint64)  # −0 becomes 0
     bits = np.packbits(values, axis=1)
     return np.pad(bits, ((0, 0), (0, -bits.shape[1] % 8))).view(np.uint64)
+
+
+def _read_array(table: Any, what: str) -> tuple[NDArray[Any], float]:
+    """Return an array and how far its numbers may have been rounded; raise `InvalidProbabilities` if it is none."""
+    try:
+        return as_array(table)
+    except ValueError as reason:
+        raise InvalidProbabilities(f"{what}: cannot be read as an array ({reason})") from reason
 
 
 def _read_share(share: Any) -> float:
