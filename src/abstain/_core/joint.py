@@ -103,7 +103,6 @@ class Joint(ABC):
             self._merge_shared()
         self.n_rows = self._weights.shape[0] if self.is_shared else len(self._values)
         self.n_labels: int = self._values.shape[-1]
-        self._rows: NDArray[np.intp] | None = None
         self.matrix: Matrix = self._compute_marginals()
         """The marginal probabilities, (n_instances, n_labels)."""
 

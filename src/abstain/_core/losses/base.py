@@ -286,7 +286,7 @@ class Loss(ABC):
 
     def _start_from_marginals(self, block: Block, marginals: Floats, penalty: BoundPenalty, out: BlockAnswers) -> None:
         """Write the decision from the marginals; labels with prices count with the average price."""
-        if penalty.label_costs is not None and not self.is_decomposable:
+        if penalty.label_costs is not None:
             average = penalty.label_costs.mean() * np.arange(len(penalty.counts))
             penalty = BoundPenalty(penalty.counts + average)
         self.decide(block, marginals, penalty, BlockAnswers(out.codes, out.expected))
