@@ -15,7 +15,7 @@ help:
 	@echo "make scale   measure streams, many labels and clusters, write docs/scale.md (half an hour)"
 	@echo "make study   compare learners and calibrations on published data, write docs/learners.md"
 	@echo "make experiments   repeat the papers' experiments on published data, write docs/experiments.md (two hours)"
-	@echo "make intervals   measure what intervals of probabilities are worth, write docs/intervals-measured.md (half an hour)"
+	@echo "make intervals   measure what intervals of probabilities are worth, write docs/intervals-measured.md (ten minutes)"
 	@echo "make dependence  measure what joint distributions of labels are worth, write docs/dependence-measured.md (an hour)"
 	@echo "make skeptical   compare skeptical predictions with partial abstention, write docs/skeptical.md (a minute or two)"
 	@echo "make rules   compute the quadrature rules anew (about half an hour)"
